@@ -18,6 +18,8 @@ class QueryError(TflexError):
 
     def __init__(self, message: str, text: str | None = None, column: int | None = None) -> None:
         self.reason = message
+        self.argument: int | None = None
+        """Which argument of the operator is wrong, where that is known."""
         self.text = text
         self.column = column
         super().__init__(message if text is None else self._pointed())
