@@ -47,7 +47,9 @@ class Facts:
     def of(cls, subject: NDArray, relation: NDArray, object: NDArray, start: NDArray,
            end: NDArray | None = None, level: NDArray | int = 0) -> Facts:  # fmt: skip
         """Facts from any integer columns; without `end` they are points."""
-        ids = [np.ascontiguousarray(column, np.int32) for column in (subject, relation, object, start)]
+        ids = [
+            np.ascontiguousarray(column, np.int32) for column in (subject, relation, object, start)
+        ]
         levels = np.broadcast_to(np.asarray(level, np.uint8), ids[0].shape)
         last = ids[3] if end is None else np.ascontiguousarray(end, np.int32)
         return cls(ids[0], ids[1], ids[2], ids[3], last, np.ascontiguousarray(levels))
@@ -57,7 +59,7 @@ class Facts:
 
 
 def sort_order(columns: list[tuple[NDArray, int]]) -> NDArray[np.int64]:
-    """The order that sorts rows by several columns (each with its number of values), first column first."""
+    """The order that sorts rows by columns, each with its number of values; first column first."""
     if total_bits(columns) <= 64:
         return np.argsort(packed(columns), kind="stable")
     return np.lexsort([column for column, _ in reversed(columns)])

@@ -64,7 +64,7 @@ class Index:
     @classmethod
     def open(cls, folder: Path) -> Index:
         """Map the arrays into memory; nothing is read until it is used."""
-        arrays = {}
+        arrays: dict[str, NDArray] = {}
         for field in fields(cls):
             path = folder / f"{field.name}.npy"
             if not path.exists() and field.name.endswith("_end"):
@@ -185,7 +185,9 @@ class _SortedColumns:
     def segments(self) -> tuple[NDArray, NDArray, NDArray]:
         subject, relation = self._columns["subject"], self._columns["relation"]
         new = (subject[1:] != subject[:-1]) | (relation[1:] != relation[:-1])
-        boundaries = np.concatenate((np.zeros(min(1, len(subject)), np.int64), np.flatnonzero(new) + 1))
+        boundaries = np.concatenate(
+            (np.zeros(min(1, len(subject)), np.int64), np.flatnonzero(new) + 1)
+        )
         return boundaries, subject[boundaries], relation[boundaries]
 
 
@@ -196,7 +198,9 @@ def _sort(facts: Facts, relation_count: int, counts: dict[str, int], names: list
     size = len(facts)
     if total_bits([(facts.subject, counts[name]) for name in names]) > 64:
         every = slice(None)
-        columns = {name: np.concatenate(_directed(facts, name, relation_count, every)) for name in names}
+        columns = {
+            name: np.concatenate(_directed(facts, name, relation_count, every)) for name in names
+        }
         order = sort_order([(columns[name], counts[name]) for name in names])
         return _SortedColumns({name: column[order] for name, column in columns.items()})
     key = np.empty(2 * size, np.uint64)
@@ -204,7 +208,9 @@ def _sort(facts: Facts, relation_count: int, counts: dict[str, int], names: list
         part = slice(at, min(at + CHUNK, size))
         halves = [np.zeros(part.stop - at, np.uint64) for _ in range(2)]
         for name in names:
-            for half, column in zip(halves, _directed(facts, name, relation_count, part), strict=True):
+            for half, column in zip(
+                halves, _directed(facts, name, relation_count, part), strict=True
+            ):
                 half <<= np.uint64(bits(counts[name]))
                 half |= column.astype(np.uint64)
         key[part] = halves[0]

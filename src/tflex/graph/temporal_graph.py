@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+from numpy.typing import NDArray
 
 from tflex.errors import DataError, UnknownName
 from tflex.graph.facts import Facts, Level, sort_order
@@ -133,7 +134,9 @@ class TemporalGraph:
             self.timeline.labels.save(draft / "timestamps.parquet")
             self.index.save(draft / "index")
             _write_facts(self.facts, draft / "facts.parquet")
-            (draft / "dataset.json").write_text(json.dumps(self.manifest(), indent=2, ensure_ascii=False) + "\n")
+            (draft / "dataset.json").write_text(
+                json.dumps(self.manifest(), indent=2, ensure_ascii=False) + "\n"
+            )
 
     def manifest(self) -> dict[str, Any]:
         return {
@@ -160,7 +163,9 @@ class TemporalGraph:
             manifest = json.loads(path.read_text())
             version = manifest["format_version"]
             if version != FORMAT_VERSION:
-                raise DataError(f"{path}: format version {version}; this tflex reads {FORMAT_VERSION}")
+                raise DataError(
+                    f"{path}: format version {version}; this tflex reads {FORMAT_VERSION}"
+                )
             labels = Vocabulary.open("timestamp", folder / "timestamps.parquet")
             return cls(
                 manifest["name"],
@@ -178,7 +183,7 @@ class TemporalGraph:
 def without_duplicates(facts: Facts, entity_count: int, relation_count: int,
                        time_count: int) -> tuple[Facts, int]:  # fmt: skip
     """The facts with each (subject, relation, object, start, end) once, at its lowest level."""
-    columns = [(facts.subject, entity_count), (facts.relation, relation_count),
+    columns: list[tuple[NDArray, int]] = [(facts.subject, entity_count), (facts.relation, relation_count),
                (facts.object, entity_count), (facts.start, time_count)]  # fmt: skip
     if not facts.is_points():
         columns.append((facts.end, time_count))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from tflex.errors import QueryError
 from tflex.query.algebra import Node, Slot, Sort, as_node, topological, transform
@@ -23,7 +23,11 @@ ANNOTATIONS: dict[str, Sort] = {
 }
 
 # What the annotations mean to a type checker: any part of a query.
-Entity = Relation = Time = EntitySet = TimeSet = Any
+Entity: TypeAlias = Any
+Relation: TypeAlias = Any
+Time: TypeAlias = Any
+EntitySet: TypeAlias = Any
+TimeSet: TypeAlias = Any
 
 
 @dataclass(frozen=True, eq=False)
