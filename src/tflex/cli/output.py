@@ -1,0 +1,63 @@
+"""What every command prints alike: JSON, tables, and a progress bar on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+Progress = Callable[[str, float], None]
+"""Called with what is being done and the fraction of it that is done."""
+
+
+def print_json(data: Any) -> None:
+    print(json.dumps(data, ensure_ascii=False, indent=2))
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], left: int = 1
+) -> None:
+    """A table whose first `left` columns are text and the others numbers."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for position, column in enumerate(columns):
+        table.add_column(column, justify="left" if position < left else "right")
+    for row in rows:
+        table.add_row(*(cell_text(cell) for cell in row))
+    Console().print(table)
+
+
+def cell_text(value: object) -> str:
+    from rich.markup import escape
+
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "–"}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return escape(str(value))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A bar on stderr while the block runs; nothing where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield lambda what, fraction: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=1.0)
+        yield lambda what, fraction: bar.update(task, description=what, completed=fraction)
