@@ -145,7 +145,7 @@ class EntityLiteral(Leaf):
     members: tuple[int | str, ...]
 
     def __init__(self, members: Iterable[int | str]) -> None:
-        object.__setattr__(self, "members", tuple(members))
+        object.__setattr__(self, "members", tuple(dict.fromkeys(members)))
 
     def __repr__(self) -> str:
         return _literal(self.members)
@@ -173,8 +173,8 @@ class TimeLiteral(Leaf):
     members: tuple[tuple[int, int] | str, ...]
 
     def __init__(self, members: Iterable[tuple[int, int] | int | str]) -> None:
-        spans = tuple((member, member) if isinstance(member, int) else member for member in members)
-        object.__setattr__(self, "members", spans)
+        spans = ((member, member) if isinstance(member, int) else member for member in members)
+        object.__setattr__(self, "members", tuple(dict.fromkeys(spans)))
 
     def __repr__(self) -> str:
         return _literal(self.members)

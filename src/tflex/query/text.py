@@ -27,6 +27,7 @@ from tflex.query.algebra import (
     Slot,
     Sort,
     TimeLiteral,
+    as_node,
     topological,
     transform,
 )
@@ -56,8 +57,8 @@ def parse(
     """Read a query; with a graph, look its names up as well."""
     module = _syntax(text)
     reader = _Reader(text, structures)
-    query = reader.block(module.body, final=ast.Expr)
-    if not isinstance(query, Node) or query.sort is Sort.RELATION:
+    query = as_node(reader.block(module.body, final=ast.Expr), Sort.ENTITY)
+    if query.sort is Sort.RELATION:
         raise QueryError("a query is a set: an operator or a structure with its arguments", text, 0)
     if _holds_slots(query):
         raise QueryError("a query has no placeholders", text, 0)
@@ -155,19 +156,19 @@ class _Reader:
             raise self.error("the query itself is missing: end with an expression", last)
         return self.value(last.value)
 
-    def value(self, tree: ast.expr) -> Any:
+    def value(self, tree: ast.expr, expected: Sort | None = None) -> Any:
         """A node, or a name, id or set whose sort its place will tell."""
         self.count += 1
         if self.count > MAXIMUM_NODES:
             raise QueryError(f"the query has more than {MAXIMUM_NODES} parts")
         try:
-            return self._value(tree)
+            return self._value(tree, expected)
         except RecursionError:
             raise QueryError("cannot read the query: it nests too deeply") from None
 
-    def _value(self, tree: ast.expr) -> Any:
+    def _value(self, tree: ast.expr, expected: Sort | None) -> Any:
         if isinstance(tree, ast.Call):
-            return self.call(tree)
+            return self.call(tree, expected)
         if isinstance(tree, ast.Name):
             if tree.id not in self.names:
                 raise self.error(f"unknown name {tree.id}{_near(tree.id, self.names)}", tree)
@@ -180,9 +181,9 @@ class _Reader:
                 return RelationLiteral(self.constant(tree, "~" + inner.value))
             raise self.error("`~` stands before a relation's name alone", tree)
         if isinstance(tree, ast.Set):
-            return {self.member(member) for member in tree.elts}
+            return [self.member(member) for member in tree.elts]
         if isinstance(tree, ast.Dict) and not tree.keys:
-            return set()
+            return []
         raise self.error(
             "expected an operator, a structure, a name in quotes, an id or a set", tree
         )
@@ -201,7 +202,7 @@ class _Reader:
             raise self.error("a set holds names or ids", tree)
         return self.constant(tree, tree.value)
 
-    def call(self, tree: ast.Call) -> Node:
+    def call(self, tree: ast.Call, expected: Sort | None) -> Node:
         if not isinstance(tree.func, ast.Name):
             raise self.error("expected the name of an operator or a structure", tree)
         if tree.keywords:
@@ -214,18 +215,31 @@ class _Reader:
             raise self.error(f"unknown operator or structure {name}{_near(name, known)}", tree)
         if made is not None and (node_type is None or not _takes(node_type, size)):
             sorts: list[Sort | None] = [slot.sort for slot in made.parameters]
-            build: Any = made
-        else:
-            assert node_type is not None
-            sorts = [parameter.sort for parameter in node_type.parameters]
-            build = node_type
-        arguments = [self.value(argument) for argument in tree.args]
-        forced = Sort.TIME if node_type is not None and name == node_type.time_name else None
-        arguments = [
-            self.sorted(argument, (sorts[min(i, len(sorts) - 1)] if sorts else None) or forced)
-            for i, argument in enumerate(arguments)
+            return self.build(made, name, self.arguments(tree, sorts, None), None, tree)
+        assert node_type is not None
+        sorts = [parameter.sort for parameter in node_type.parameters]
+        forced = Sort.TIME if name == node_type.time_name else None
+        arguments = self.arguments(tree, sorts, forced or expected)
+        return self.build(node_type, name, arguments, forced, tree)
+
+    def arguments(
+        self, tree: ast.Call, sorts: list[Sort | None], expected: Sort | None
+    ) -> list[Any]:
+        """The arguments of a call; where the sort is open, its arguments or its place decide."""
+        if not sorts:
+            return [self.value(argument) for argument in tree.args]
+        wanted = [sorts[min(at, len(sorts) - 1)] for at in range(len(tree.args))]
+        found = [
+            self.value(argument, sort or expected)
+            for argument, sort in zip(tree.args, wanted, strict=True)
         ]
-        return self.build(build, name, arguments, forced, tree)
+        told = [node.sort for node in found if isinstance(node, Node)]
+        # Sets of bare names and ids are entities unless something says that they are times.
+        open_sort = (told[0] if told else None) or expected or Sort.ENTITY
+        return [
+            self.sorted(argument, sort or open_sort)
+            for argument, sort in zip(found, wanted, strict=True)
+        ]
 
     def build(
         self, make: Any, name: str, arguments: list[Any], forced: Sort | None, tree: ast.Call
@@ -243,15 +257,12 @@ class _Reader:
             raise self.error(f"{name} is for time sets; this is an {node.sort.value}", tree.args[0])
         return node
 
-    def sorted(self, argument: Any, sort: Sort | None) -> Any:
-        """Give an unannotated parameter the sort of its first use, a bare literal a forced one."""
+    def sorted(self, argument: Any, sort: Sort) -> Any:
+        """A bare literal, or a parameter without annotation, as a node of its place's sort."""
         if not isinstance(argument, _Unsorted):
-            return argument
+            bare = not isinstance(argument, Node) and sort is not Sort.RELATION
+            return as_node(argument, sort) if bare else argument
         if argument.slot is None:
-            if sort is None:
-                raise QueryError(
-                    f"the sort of the parameter {argument.name} is not clear; annotate it"
-                )
             argument.slot = Slot(argument.name, sort)
         return argument.slot
 
@@ -384,7 +395,10 @@ def print_query(query: Node, graph: TemporalGraph | None = None) -> str:
             assignments.append(f"{name} = {text}")
             text = name
         texts[id(node)] = text
-    return "; ".join([*assignments, texts[id(query)]])
+    text = texts[id(query)]
+    # A literal alone would be read as entities.
+    alone = isinstance(query, TimeLiteral)
+    return "; ".join([*assignments, f"TimeAnd({text})" if alone else text])
 
 
 def _print_node(node: Node, arguments: list[str], graph: TemporalGraph | None) -> str:

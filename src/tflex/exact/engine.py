@@ -1,0 +1,220 @@
+"""The exact engine: an interpreter of queries on batched set values over the indexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tflex.exact.projection_kernels import project_entities, project_times
+from tflex.exact.values import Answers, EntitySets, TimeSets
+from tflex.graph.facts import Ids
+from tflex.graph.temporal_graph import View
+from tflex.query.algebra import (
+    After,
+    And,
+    Before,
+    EntityLiteral,
+    Interpreter,
+    Leaf,
+    Next,
+    Node,
+    Not,
+    Or,
+    Pe,
+    Program,
+    Pt,
+    RelationLiteral,
+    Slot,
+    Sort,
+    TimeLiteral,
+)
+from tflex.query.structures import Structure
+
+EXACT = Interpreter("exact")
+
+Sets = EntitySets | TimeSets
+
+CHUNK_BYTES = 1 << 21
+"""A batch is evaluated in chunks whose time bits stay in the processor's cache."""
+
+
+class Batch:
+    """What a rule sees: the engine, the number of rows, and the anchors of each slot."""
+
+    def __init__(self, engine: Engine, count: int, columns: dict[str, Ids]) -> None:
+        self.engine = engine
+        self.count = count
+        self.columns = columns
+
+    @property
+    def entity_count(self) -> int:
+        return self.engine.view.graph.entity_count
+
+    @property
+    def time_count(self) -> int:
+        return self.engine.view.graph.time_count
+
+
+class Engine:
+    """Answers queries exactly on one view of a graph."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        index = view.graph.index
+        shared = (
+            index.subject_pointer,
+            index.segment_subject,
+            index.segment_relation,
+            index.segment_pointer,
+            index.relation_pointer,
+            index.relation_segment,
+        )
+        level = np.uint8(view.level)
+        self.by_time = (*shared, index.time_object, index.time_start, index.time_end,
+                        index.time_level, index.is_points, level)  # fmt: skip
+        self.by_object = (*shared, index.object_object, index.object_start, index.object_end,
+                          index.object_level, level)  # fmt: skip
+        words = (view.graph.time_count + 63) // 64
+        self.chunk = int(np.clip(CHUNK_BYTES // (8 * words), 256, 8192))
+
+    def answer(self, query: Node) -> Ids:
+        """The answers of one bound query, sorted."""
+        return self.prepare(query)()
+
+    def prepare(self, query: Node) -> Callable[[], Ids]:
+        """A query ready to be answered again and again; its anchors are looked up once."""
+        batch = Batch(self, 1, {})
+        program = EXACT.compile(query)
+        # Evaluating the leaves here leaves the operators alone to each run.
+        steps = [
+            step._replace(rule=_constant(step.rule(batch, step.node)))
+            if isinstance(step.node, Leaf)
+            else step
+            for step in program.steps
+        ]
+        prepared = Program(tuple(steps))
+
+        def run() -> Ids:
+            value: Sets = prepared.run(batch)
+            return value.answers().ids
+
+        return run
+
+    def answer_batch(self, structure: Structure, anchors: NDArray[np.integer]) -> Answers:
+        """The answers of many queries of one structure; a row of anchors is a query."""
+        parts = [sets.answers() for sets in self.sets(structure, anchors)]
+        return (
+            Answers.joined(parts)
+            if parts
+            else Answers(np.zeros(1, np.int64), np.empty(0, np.int32))
+        )
+
+    def sets(self, structure: Structure, anchors: NDArray[np.integer]) -> Iterator[Sets]:
+        """The same as set values, chunk by chunk."""
+        columns = self.checked_columns(structure, anchors)
+        program = EXACT.compile(structure.body)
+        for start in range(0, len(anchors), self.chunk):
+            part = {name: column[start : start + self.chunk] for name, column in columns.items()}
+            yield program.run(Batch(self, min(self.chunk, len(anchors) - start), part))
+
+    def checked_columns(self, structure: Structure, anchors: NDArray[np.integer]) -> dict[str, Ids]:
+        """The anchors of each slot, every id within its vocabulary."""
+        graph = self.view.graph
+        sizes = {
+            Sort.ENTITY: graph.entity_count,
+            Sort.TIME: graph.time_count,
+            Sort.RELATION: 2 * graph.relation_count,
+        }
+        anchors = np.asarray(anchors)
+        if anchors.ndim != 2 or anchors.shape[1] != structure.arity:
+            raise ValueError(
+                f"{structure.name} takes anchors of shape (queries, {structure.arity}), "
+                f"not {anchors.shape}"
+            )
+        columns = {}
+        for slot, column in zip(structure.parameters, anchors.T, strict=True):
+            if len(column) and not (column.min() >= 0 and column.max() < sizes[slot.sort]):
+                raise ValueError(f"{structure.name}: an anchor of {slot.name} is out of range")
+            columns[slot.name] = np.ascontiguousarray(column, np.int32)
+        return columns
+
+
+def _constant(value: Any) -> Callable[..., Any]:
+    return lambda *_: value
+
+
+@EXACT.rule(Slot)
+def _slot(batch: Batch, node: Slot) -> Sets | Ids:
+    column = batch.columns[node.name]
+    if node.sort is Sort.ENTITY:
+        return EntitySets.single(column, batch.entity_count)
+    if node.sort is Sort.TIME:
+        return TimeSets.ranges(column, column, batch.time_count)
+    return column
+
+
+@EXACT.rule(EntityLiteral)
+def _entities(batch: Batch, node: EntityLiteral) -> EntitySets:
+    members = np.unique(np.array(node.members, np.int32))
+    return EntitySets.repeated(members, batch.count, batch.entity_count)
+
+
+@EXACT.rule(RelationLiteral)
+def _relation(batch: Batch, node: RelationLiteral) -> Ids:
+    return np.full(batch.count, node.value, np.int32)
+
+
+@EXACT.rule(TimeLiteral)
+def _times(batch: Batch, node: TimeLiteral) -> TimeSets:
+    spans: list[Any] = list(node.members)
+    return TimeSets.repeated(spans, batch.count, batch.time_count)
+
+
+@EXACT.rule(Pe)
+def _pe(batch: Batch, node: Pe, source: EntitySets, relation: Ids, when: TimeSets) -> EntitySets:
+    offsets, ids = project_entities(
+        *batch.engine.by_time, source.offsets, source.ids, source.complement, relation,
+        when.lows, when.highs, when.bits)  # fmt: skip
+    return EntitySets(offsets, ids, False, source.universe)
+
+
+@EXACT.rule(Pt)
+def _pt(batch: Batch, node: Pt, source: EntitySets, relation: Ids, target: EntitySets) -> TimeSets:
+    lows, highs, bits = project_times(
+        *batch.engine.by_object, source.offsets, source.ids, source.complement, relation,
+        target.offsets, target.ids, target.complement, batch.time_count)  # fmt: skip
+    return TimeSets(lows, highs, bits, batch.time_count)
+
+
+@EXACT.rule(And)
+def _and(batch: Batch, node: And, *sets: Any) -> Sets:
+    return reduce(lambda a, b: a.intersect(b), sets)
+
+
+@EXACT.rule(Or)
+def _or(batch: Batch, node: Or, *sets: Any) -> Sets:
+    return reduce(lambda a, b: a.unite(b), sets)
+
+
+@EXACT.rule(Not)
+def _not(batch: Batch, node: Not, members: Any) -> Sets:
+    return members.negate()
+
+
+@EXACT.rule(After)
+def _after(batch: Batch, node: After, times: TimeSets) -> TimeSets:
+    return times.after()
+
+
+@EXACT.rule(Before)
+def _before(batch: Batch, node: Before, times: TimeSets) -> TimeSets:
+    return times.before()
+
+
+@EXACT.rule(Next)
+def _next(batch: Batch, node: Next, times: TimeSets) -> TimeSets:
+    return times.next()
