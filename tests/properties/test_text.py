@@ -110,7 +110,7 @@ def test_errors_point_at_the_column(small_graph: TemporalGraph) -> None:
         'Ned("e1")': 0,
         'TimeAnd(Pe("e1", "r1", 1))': 8,
         'é = "e1"; ö(é)': 10,
-        "And(1, Pt(1, 1, 1), Pe(1, 1, 1))": 21,
+        "And(1, Pt(1, 1, 1), Pe(1, 1, 1))": 20,
     }
     for text, column in cases.items():
         with pytest.raises(TflexError) as caught:
