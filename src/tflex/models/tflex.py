@@ -1,0 +1,226 @@
+"""TFLEX: a model is a set of operator modules, token tables and a distance; presets are data.
+
+A variant replaces one part:
+
+    NO_TANH = replace(TFLEX, name="no-tanh", operators={
+        **TFLEX.operators,
+        "Not": lambda s, _: Complement(Sort.ENTITY, s.dim, s.hidden, VECTOR_LOGIC, identity),
+    })
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tflex.errors import UnsupportedOperator
+from tflex.models import embedding
+from tflex.models.distance import BoxDistance, FeatureDistance
+from tflex.models.embedding import EQUATION_2, PUBLISHED, RAW, Squash
+from tflex.models.logic import FUZZY_LOGIC, VECTOR_LOGIC, Logic
+from tflex.models.operators import (
+    After,
+    Attention,
+    Before,
+    Between,
+    Borrowed,
+    Complement,
+    Equivalent,
+    Implies,
+    Intersection,
+    Projection,
+    Union,
+    Xor,
+)
+from tflex.query.algebra import Node, Sort
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The numbers that fix every shape of a model."""
+
+    entities: int
+    relations: int
+    """Without inverses; the table has twice as many rows."""
+    timestamps: int
+    dim: int = 800
+    hidden: tuple[int, ...] = (800, 800)
+    """Widths of the hidden layers of every perceptron."""
+    margin: float = 15.0
+    logic_weight: float | None = None
+    """w of the feature distance; none: 1/d, so that the term is the mean of q_l."""
+
+    @property
+    def token_range(self) -> float:
+        """Tokens start uniform in ±(γ + 2)/d."""
+        return (self.margin + 2) / self.dim
+
+
+OperatorFactory = Callable[[Settings, Mapping[str, nn.Module]], nn.Module]
+"""Makes an operator from the settings and the operators made before it."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model as data: factories of its parts. Operators are addressed by `operator_name`."""
+
+    name: str
+    operators: Mapping[str, OperatorFactory]
+    token_squash: Squash
+    distance: Callable[[Settings], nn.Module]
+
+
+def operator_name(node: Node) -> str:
+    """The node's type, with `Time` before it where one type serves both sorts: `TimeAnd`."""
+    name = type(node).__name__
+    return f"Time{name}" if node.result is None and node.sort is Sort.TIME else name
+
+
+class Tokens(nn.Module):
+    """The learned tables: entities [V, d], timestamps [T, d], relations and inverses [2R, 4d]."""
+
+    def __init__(self, settings: Settings, squash: Squash) -> None:
+        super().__init__()
+        dim = settings.dim
+        self.squash = squash
+        self.entity = nn.Parameter(torch.empty(settings.entities, dim))
+        self.time = nn.Parameter(torch.empty(settings.timestamps, dim))
+        self.relation = nn.Parameter(torch.empty(2 * settings.relations, 4 * dim))
+
+    def features(self, sort: Sort, ids: Tensor | None = None) -> Tensor:
+        """Features of entities or timestamps, [..., d]; of all of them without `ids`."""
+        table = self.entity if sort is Sort.ENTITY else self.time
+        rows = table if ids is None else nn.functional.embedding(ids, table)
+        return self.squash.feature(rows)
+
+    def rows(self, sort: Sort, ids: Tensor) -> Tensor:
+        """Rows [n, 4d] of entities, timestamps or relations."""
+        if sort is Sort.RELATION:
+            return self.squash(nn.functional.embedding(ids, self.relation))
+        features = self.features(sort, ids)
+        if sort is Sort.ENTITY:
+            return embedding.entity_rows(features)
+        return embedding.time_rows(features)
+
+
+class TflexModel(nn.Module):
+    """Token tables, operator modules and a distance, made by a specification."""
+
+    def __init__(
+        self, spec: ModelSpec, settings: Settings, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.name = spec.name
+        self.settings = settings
+        self.tokens = Tokens(settings, spec.token_squash)
+        self.operators = nn.ModuleDict()
+        built: dict[str, nn.Module] = {}
+        for name, factory in spec.operators.items():
+            built[name] = self.operators[name] = factory(settings, built)
+        self.distance = spec.distance(settings)
+        self.initialise(generator)
+
+    def initialise(self, generator: torch.Generator | None) -> None:
+        """Tokens uniform in ±(γ + 2)/d; layers by Glorot's rule, without bias."""
+        bound = self.settings.token_range
+        for table in self.tokens.parameters():
+            nn.init.uniform_(table, -bound, bound, generator=generator)
+        for module in self.operators.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight, generator=generator)
+                nn.init.zeros_(module.bias)
+
+    def operator(self, name: str) -> Any:
+        """The module of an operator, by `operator_name`; raises if the model has none."""
+        if name not in self.operators:
+            raise UnsupportedOperator(f"the model {self.name} has no operator {name}")
+        return self.operators[name]
+
+    def distances(self, rows: Tensor, sort: Sort, ids: Tensor | None = None) -> Tensor:
+        """Distances of queries [n, 4d] to candidates: all [n, c], shared `ids` [m], own [n, k]."""
+        feature, logic = embedding.answer_parts(rows, sort)
+        return self.distance(feature, logic, self.tokens.features(sort, ids))
+
+    def scores(self, rows: Tensor, sort: Sort, ids: Tensor | None = None) -> Tensor:
+        """γ − d, higher for likelier answers."""
+        return self.settings.margin - self.distances(rows, sort, ids)
+
+
+def _operators(logic: Logic, squash: Squash, negated: Any) -> dict[str, OperatorFactory]:
+    """Every operator of the paper, for both sorts; the derived ones borrow the intersection's
+    attention, since no training structure contains them."""
+
+    def attention(settings: Settings) -> Attention:
+        return Attention(settings.dim, settings.hidden)
+
+    def projection(settings: Settings, built: Mapping[str, nn.Module]) -> nn.Module:
+        return Projection(settings.dim, settings.hidden, squash)
+
+    table: dict[str, OperatorFactory] = {"Pe": projection, "Pt": projection}
+    for sort, prefix in ((Sort.ENTITY, ""), (Sort.TIME, "Time")):
+        table |= _set_operators(sort, prefix, logic, attention, negated)
+    table["After"] = lambda settings, built: After()
+    table["Before"] = lambda settings, built: Before()
+    table["Between"] = lambda settings, built: Between(built["TimeAnd"])
+    return table
+
+
+def _set_operators(
+    sort: Sort,
+    prefix: str,
+    logic: Logic,
+    attention: Callable[[Settings], Attention],
+    negated: Any,
+) -> dict[str, OperatorFactory]:
+    def owning(operator: Any) -> OperatorFactory:
+        return lambda settings, built: operator(sort, attention(settings), logic)
+
+    def borrowing(operator: Any) -> OperatorFactory:
+        return lambda settings, built: operator(
+            sort, Borrowed(built[f"{prefix}And"].attention), logic
+        )
+
+    def complement(settings: Settings, built: Mapping[str, nn.Module]) -> nn.Module:
+        return Complement(sort, settings.dim, settings.hidden, logic, negated)
+
+    return {
+        f"{prefix}And": owning(Intersection),
+        f"{prefix}Or": owning(Union),
+        f"{prefix}Not": complement,
+        f"{prefix}Xor": borrowing(Xor),
+        f"{prefix}Implies": borrowing(Implies),
+        f"{prefix}Equivalent": borrowing(Equivalent),
+    }
+
+
+def _feature_distance(settings: Settings) -> nn.Module:
+    weight = settings.logic_weight
+    return FeatureDistance(1 / settings.dim if weight is None else weight)
+
+
+def _box_distance(settings: Settings) -> nn.Module:
+    # Squashed features spread over about ±1: half the token range brings distances near the margin.
+    return BoxDistance(settings.token_range / 2)
+
+
+TFLEX = ModelSpec(
+    name="tflex",
+    operators=_operators(VECTOR_LOGIC, EQUATION_2, torch.tanh),
+    token_squash=RAW,
+    distance=_feature_distance,
+)
+"""The equations of the paper."""
+
+TFLEX_PUBLISHED = ModelSpec(
+    name="tflex-published",
+    operators=_operators(FUZZY_LOGIC, PUBLISHED, embedding.identity),
+    token_squash=PUBLISHED,
+    distance=_box_distance,
+)
+"""What the published numbers were produced with."""
+
+PRESETS: dict[str, ModelSpec] = {spec.name: spec for spec in (TFLEX, TFLEX_PUBLISHED)}
