@@ -75,6 +75,21 @@ def test_several_reasoners_stand_side_by_side_with_their_views():
     assert rows(made)["e2i"][-4:] == ("75.00", "100.00", "29.17", "38.89")
 
 
+def test_a_mean_covers_every_structure_shown_or_is_not_shown():
+    whole = report({"e2i": [FIRST], "e3i": [FIRST], "e2u": [ONE], "t2i": [ONE]})
+    part = report({"e2i": [FIRST], "e2u": [ONE]}, "static")
+    found = rows(side_by_side([part, whole]))
+    static = {name: cells[4] for name, cells in found.items()}
+    assert static["avg_e"] == static["AVG"] == static["AVG_e"] == static["t2i"] == "–"
+    assert static["avg_e_union"] == "50.00"
+    assert found["avg_e"][1:] == ("82.47", "75.00", "109.96", "–", "–", "75.00", "100.00")
+    assert found["AVG"][6] == "58.33"  # (75 + 50 + 50) / 3
+    assert found["AVG_e"][6] == "62.50"
+    baseline = rows(side_by_side([whole], model="BetaE"))
+    assert baseline["avg_e"][1] != "–"
+    assert baseline["AVG"][1] == baseline["avg_t"][1] == "–"
+
+
 def test_reports_on_other_queries_do_not_stand_side_by_side():
     with pytest.raises(DataError, match="ours and exact answered other queries of e2i"):
         side_by_side([report({"e2i": [FIRST]}), report({"e2i": [FIRST] * 2}, "exact")])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import json as json_module
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tflex.errors import DataError
-from tflex.evaluation.paper import groups
+from tflex.evaluation.paper import ENTITY_GROUPS, groups, published_mrr
 from tflex.evaluation.protocols import MISSING, SIZE_PARTS, SIZES
-from tflex.evaluation.report import MEANS, Report
+from tflex.evaluation.report import MEANS, Report, group_means
 
 if TYPE_CHECKING:
     import rich.table
@@ -68,26 +68,33 @@ def side_by_side(reports: Sequence[Report], metric: str = "mrr", model: str = "T
     """One metric of several reasoners on the same queries, by structure, group and in the mean.
 
     Under `published` the paper's value and the ceiling stand beside, and the share of the ceiling
-    that was reached; the means of all three run over exactly the structures present.
+    that was reached. All means of a row run over the same structures, those that any reasoner
+    counts; a reasoner or paper model that lacks one of them has no such mean.
     """
     first = _comparable(reports)
-    competing = "ceiling" in first.metrics()
-    values = [{**report.values(metric), **report.means(metric)} for report in reports]
-    paper = first.paper(model) if competing and metric == "mrr" else {}
-    ceiling = {**first.values("ceiling"), **first.means("ceiling")} if competing else {}
-    reached = bool(ceiling) and metric == "mrr"
+    reached = "ceiling" in first.metrics() and metric == "mrr"
+    alone = [report.values(metric) for report in reports]
+    counted = {name for one in alone for name in one}
+    values = [_with_means(one, counted) for one in alone]
+    paper, ceiling = {}, {}
+    if reached:
+        ceiling = _with_means(
+            {k: v for r in reports for k, v in r.values("ceiling").items()}, counted
+        )
+        printed = published_mrr(first.dataset, model)
+        paper = _with_means({k: v for k, v in printed.items() if k in counted}, counted)
     names = _names(reports)
     columns = ["", "n"]
     columns += [f"paper {model}"] if paper else []
     columns += ["ceiling"] if reached else []
-    columns += [f"paper {model}/ceiling"] if paper and reached else []
+    columns += [f"paper {model}/ceiling"] if paper else []
     for name in names:
         columns += [name, f"{name}/ceiling"] if reached else [name]
 
     def cells(row: str) -> list[str]:
         found = [percent(paper.get(row))] if paper else []
         found += [percent(ceiling.get(row))] if reached else []
-        found += [percent(_ratio(paper.get(row), ceiling.get(row)))] if paper and reached else []
+        found += [percent(_ratio(paper.get(row), ceiling.get(row)))] if paper else []
         for one in values:
             found.append(percent(one.get(row)))
             found += [percent(_ratio(one.get(row), ceiling.get(row)))] if reached else []
@@ -98,6 +105,17 @@ def side_by_side(reports: Sequence[Report], metric: str = "mrr", model: str = "T
         tuple(columns),
         _rows(reports, cells, ranked=True),
     )
+
+
+def _with_means(values: Mapping[str, float], counted: set[str]) -> dict[str, float]:
+    """The values with those of their means that cover every structure counted."""
+    whole = {group for group, names in groups().items() if counted & set(names) <= values.keys()}
+    if len(whole) == len(groups()):
+        whole.add("AVG")
+    if whole.issuperset(ENTITY_GROUPS):
+        whole.add("AVG_e")
+    means = group_means(values)
+    return {**values, **{name: mean for name, mean in means.items() if name in whole}}
 
 
 def in_detail(report: Report) -> Table:
