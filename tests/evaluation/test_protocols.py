@@ -223,6 +223,30 @@ def test_predicted_sets_give_f1_and_the_correlation_of_sizes():
     assert report.value("e2i", "size_spearman") == pytest.approx(1)
 
 
+class Unasked:
+    """A reasoner that must not be asked."""
+
+    name = "unasked"
+
+    def scores(self, structure, anchors):
+        raise AssertionError("asked for the scores of no queries")
+
+    def predicted_sets(self, structure, anchors):
+        raise AssertionError("asked for the sets of no queries")
+
+    sizes = predicted_sets
+
+
+@pytest.mark.parametrize("structure", ["e2i", "aPt"])
+def test_a_structure_without_evaluable_queries_asks_nothing(structure):
+    unchanged = [Query(0, {0}, {0}, [1.0, 0.0])] * 3
+    queries = [strict(structure, unchanged, "time")]
+    report = evaluate(Unasked(), queries, STRICT, view="valid", thresholds={structure: 0.5})
+    assert report.score(structure).queries == 0
+    assert report.structures[structure].skipped == 3
+    assert report.value(structure, "mrr") is None
+
+
 def test_breakdowns_by_missing_facts_and_by_answer_size():
     # Target 0 is first, target 1 second (behind candidate 2).
     world = [Query(0, set(), {0, 1}, [3.0, 1.0, 2.0])] * 20
@@ -270,6 +294,10 @@ def test_scores_that_cannot_be_used_are_refused():
     short = Lookup("short", {"e2i": np.zeros((1, 2, 3))})
     with pytest.raises(DataError, match="short gave scores of shape"):
         evaluate(short, [queries], STRICT, view="valid")
+    fewer = SetLookup("fewer", {"e2i": np.zeros((1, 2))})
+    fewer.predicted_sets = lambda structure, anchors: (np.array([0]), np.array([]))
+    with pytest.raises(DataError, match="fewer predicted 0 sets for 1 queries of e2i"):
+        evaluate(fewer, [queries], STRICT, view="valid")
     ends_in_nan = [Query(0, {0}, {1}, [float("nan"), 0.0])]
     boundary = [strict("aPt", ends_in_nan, "time")]
     reasoner = Lookup("broken", {"aPt": table(ends_in_nan)})

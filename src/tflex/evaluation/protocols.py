@@ -181,6 +181,8 @@ def _ranking_metrics(reasoner: Reasoner, queries: EvaluationQueries,
 def _set_metrics(reasoner: Reasoner, queries: EvaluationQueries
                  ) -> tuple[Metrics, dict[str, float | None]]:  # fmt: skip
     """F1 of each query where sets are predicted; the size's correlation where sizes are."""
+    if not len(queries):
+        return {}, {}
     predicted = _predicted_sets(reasoner, queries)
     sizes = None if predicted is None else predicted.sizes
     if isinstance(reasoner, PredictsSizes):
@@ -196,10 +198,10 @@ def _boundary_metrics(reasoner: Reasoner, queries: EvaluationQueries,
                       threshold: float | None) -> dict[str, float | None]:  # fmt: skip
     """F1 and boundary error of the sets that the reasoner predicts or a threshold makes."""
     assert queries.root is not None
-    predicted = _predicted_sets(reasoner, queries)
-    if predicted is None and threshold is not None:
+    predicted = _predicted_sets(reasoner, queries) if len(queries) else None
+    if predicted is None and threshold is not None and len(queries):
         predicted = _sets_above(reasoner, queries, threshold)
-    if predicted is None or not len(queries):
+    if predicted is None:
         return {"f1": None, "boundary_error": None}
     times = _scores(reasoner, queries.structure, queries.anchors[:1]).shape[1]
     error = metrics.boundary_error(predicted, queries.answers, queries.root, times)
@@ -284,4 +286,12 @@ def _predicted_sets(reasoner: Reasoner, queries: EvaluationQueries) -> Sets | No
     if not isinstance(reasoner, PredictsSets):
         return None
     predicted = reasoner.predicted_sets(queries.structure, queries.anchors)
-    return None if predicted is None else Sets.of(*predicted)
+    if predicted is None:
+        return None
+    sets = Sets.of(*predicted)
+    if len(sets) != len(queries):
+        raise DataError(
+            f"{reasoner.name} predicted {len(sets)} sets for {len(queries)} queries"
+            f" of {queries.structure}"
+        )
+    return sets
