@@ -56,39 +56,3 @@ class Facts:
 
     def is_points(self) -> bool:
         return self.end is self.start or bool(np.array_equal(self.start, self.end))
-
-
-def sort_order(columns: list[tuple[NDArray, int]]) -> NDArray[np.int64]:
-    """The order that sorts rows by columns, each with its number of values; first column first."""
-    if total_bits(columns) <= 64:
-        return np.argsort(packed(columns), kind="stable")
-    return np.lexsort([column for column, _ in reversed(columns)])
-
-
-def total_bits(columns: list[tuple[NDArray, int]]) -> int:
-    return sum(bits(count) for _, count in columns)
-
-
-def bits(count: int) -> int:
-    """Bits that hold the values 0 … count-1."""
-    return max(count - 1, 0).bit_length()
-
-
-def packed(columns: list[tuple[NDArray, int]]) -> NDArray[np.uint64]:
-    """One unsigned key a row that sorts as the columns do."""
-    key = np.zeros(len(columns[0][0]), np.uint64)
-    for column, count in columns:
-        key <<= np.uint64(bits(count))
-        key |= column.astype(np.uint64)
-    return key
-
-
-def unpacked(key: NDArray[np.uint64], counts: list[int]) -> list[NDArray[np.int32]]:
-    """The columns of `packed`."""
-    columns: list[NDArray[np.int32]] = []
-    shift = 0
-    for count in reversed(counts):
-        mask = np.uint64((1 << bits(count)) - 1)
-        columns.append(((key >> np.uint64(shift)) & mask).astype(np.int32))
-        shift += bits(count)
-    return columns[::-1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -17,11 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pyarrow.parquet
-from numpy.typing import NDArray
 
 from tflex.errors import DataError, UnknownName
-from tflex.graph.facts import Facts, Level, sort_order
-from tflex.graph.index import Index, build_index
+from tflex.graph.build import Rows, build_index
+from tflex.graph.facts import Facts, Level
+from tflex.graph.index import Index
 from tflex.graph.timeline import Timeline
 from tflex.graph.vocab import Vocabulary
 
@@ -44,9 +43,16 @@ class View:
 class TemporalGraph:
     """F ⊆ V×R×V×T with vocabularies, split levels and indexes over one store."""
 
-    def __init__(self, name: str, entities: Vocabulary, relations: Vocabulary, timeline: Timeline,
-                 index: Index, dropped: dict[str, int] | None = None,
-                 content_hash: str | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        name: str,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        timeline: Timeline,
+        index: Index,
+        dropped: dict[str, int] | None = None,
+        notes: dict[str, int] | None = None,
+    ) -> None:
         self.name = name
         self.entities = entities
         self.relations = relations
@@ -54,19 +60,36 @@ class TemporalGraph:
         self.index = index
         self.dropped = dropped or {}
         """Rows that the import left out, by reason."""
-        if content_hash is not None:
-            self.__dict__["content_hash"] = content_hash
+        self.notes = notes or {}
+        """Facts that the import kept and that are odd, by what is odd about them."""
 
     @classmethod
-    def from_facts(cls, facts: Facts, entities: Vocabulary, relations: Vocabulary, timeline: Timeline,
-                   name: str = "graph", dropped: dict[str, int] | None = None) -> TemporalGraph:  # fmt: skip
-        """Build the indexes. A fact given twice is kept once, at its lowest level."""
-        unique, repeated = without_duplicates(facts, len(entities), len(relations), len(timeline))
+    def from_facts(
+        cls,
+        facts: Facts,
+        entities: Vocabulary,
+        relations: Vocabulary,
+        timeline: Timeline,
+        name: str = "graph",
+        dropped: dict[str, int] | None = None,
+        notes: dict[str, int] | None = None,
+        split: tuple[float, float, float] | None = None,
+        generator: np.random.Generator | None = None,
+    ) -> TemporalGraph:
+        """Build the indexes. A fact given twice is kept once, at its lowest level.
+
+        With `split` (shares of train, valid and test), levels are drawn anew by the generator.
+        """
+        rows = Rows.of(facts, len(entities), len(relations), len(timeline))
+        del facts  # Frees the columns of a large import before the index needs their memory.
         counts = dict(dropped or {})
+        repeated = rows.drop_duplicates()
         if repeated:
             counts["duplicate"] = counts.get("duplicate", 0) + repeated
-        index = build_index(unique, len(entities), len(relations), len(timeline))
-        return cls(name, entities, relations, timeline, index, counts)
+        if split is not None:
+            rows.split(split, generator or np.random.default_rng(0))
+        index = build_index(rows, len(entities), len(relations))
+        return cls(name, entities, relations, timeline, index, counts, notes)
 
     @property
     def entity_count(self) -> int:
@@ -89,8 +112,8 @@ class TemporalGraph:
     @cached_property
     def counts(self) -> dict[str, int]:
         """Facts of each split alone."""
-        forward = np.bincount(self.index.object_level, minlength=3) // 2
-        return {level.name: int(forward[level]) for level in Level}
+        levels = self.index.object_level
+        return {level.name: int(np.count_nonzero(levels == level)) // 2 for level in Level}
 
     def view(self, name: str | Level) -> View:
         try:
@@ -128,12 +151,14 @@ class TemporalGraph:
 
     def save(self, folder: str | Path, overwrite: bool = False) -> None:
         """Write the dataset folder; it appears only when it is complete."""
+        if overwrite and Path(folder).exists() and not (Path(folder) / "dataset.json").exists():
+            check_free(Path(folder))
         with complete_folder(Path(folder), overwrite) as draft:
             self.entities.save(draft / "entities.parquet")
             self.relations.save(draft / "relations.parquet")
             self.timeline.labels.save(draft / "timestamps.parquet")
             self.index.save(draft / "index")
-            _write_facts(self.facts, draft / "facts.parquet")
+            _write_facts(self, draft / "facts.parquet")
             (draft / "dataset.json").write_text(
                 json.dumps(self.manifest(), indent=2, ensure_ascii=False) + "\n"
             )
@@ -149,6 +174,7 @@ class TemporalGraph:
             "time_unit": self.timeline.unit,
             "intervals": not self.index.is_points,
             "dropped": self.dropped,
+            "notes": self.notes,
             "content_hash": self.content_hash,
         }
 
@@ -167,49 +193,45 @@ class TemporalGraph:
                     f"{path}: format version {version}; this tflex reads {FORMAT_VERSION}"
                 )
             labels = Vocabulary.open("timestamp", folder / "timestamps.parquet")
-            return cls(
+            graph = cls(
                 manifest["name"],
                 Vocabulary.open("entity", folder / "entities.parquet"),
                 Vocabulary.open("relation", folder / "relations.parquet"),
                 Timeline(labels, manifest["time_unit"]),
                 Index.open(folder / "index"),
                 manifest["dropped"],
-                manifest["content_hash"],
+                manifest["notes"],
             )
-        except (KeyError, ValueError, OSError) as error:
+            # Known already, and long to compute for a large graph.
+            graph.__dict__["counts"] = manifest["facts"]
+            graph.__dict__["content_hash"] = manifest["content_hash"]
+            return graph
+        except (KeyError, ValueError, TypeError, OSError) as error:
             raise DataError(f"{folder} is damaged: {error}") from error
 
 
-def without_duplicates(facts: Facts, entity_count: int, relation_count: int,
-                       time_count: int) -> tuple[Facts, int]:  # fmt: skip
-    """The facts with each (subject, relation, object, start, end) once, at its lowest level."""
-    columns: list[tuple[NDArray, int]] = [(facts.subject, entity_count), (facts.relation, relation_count),
-               (facts.object, entity_count), (facts.start, time_count)]  # fmt: skip
-    if not facts.is_points():
-        columns.append((facts.end, time_count))
-    columns.append((facts.level, 4))
-    order = sort_order(columns)
-    repeated = np.ones(max(len(facts) - 1, 0), bool)
-    for column, _ in columns[:-1]:
-        ranked = column[order]
-        repeated &= ranked[1:] == ranked[:-1]
-    if not repeated.any():
-        return facts, 0
-    kept = np.sort(order[np.concatenate(([True], ~repeated))])
-    return facts.take(kept), int(repeated.sum())
-
-
-def _write_facts(facts: Facts, path: Path) -> None:
+def _write_facts(graph: TemporalGraph, path: Path) -> None:
+    """The facts in canonical order, in parts, because a large graph has no memory for a copy."""
     names = ("subject", "relation", "object", "start", "end", "level")
-    table = pyarrow.table(dict(zip(names, facts.columns(), strict=True)))
-    pyarrow.parquet.write_table(table, path, compression="zstd", row_group_size=ROWS_PER_GROUP)
+    types = [pyarrow.int32()] * 5 + [pyarrow.uint8()]
+    schema = pyarrow.schema(list(zip(names, types, strict=True)))
+    with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for part in graph.index.parts(2 * ROWS_PER_GROUP):
+            columns = graph.index.facts(graph.relation_count, part).columns()
+            writer.write_table(pyarrow.table(list(columns), schema=schema), ROWS_PER_GROUP)
+
+
+def check_free(folder: Path, overwrite: bool = False) -> None:
+    """Refuse a folder that holds something, unless it may be overwritten."""
+    taken = folder.exists() and not (folder.is_dir() and not any(folder.iterdir()))
+    if taken and not overwrite:
+        raise DataError(f"{folder} exists already; choose another folder or remove it")
 
 
 @contextmanager
 def complete_folder(folder: Path, overwrite: bool = False) -> Iterator[Path]:
     """A draft folder beside `folder` that takes its place when the block ends without an error."""
-    if folder.exists() and not overwrite:
-        raise DataError(f"{folder} exists already; choose another folder or remove it")
+    check_free(folder, overwrite)
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -217,9 +239,9 @@ def complete_folder(folder: Path, overwrite: bool = False) -> Iterator[Path]:
         draft.chmod(0o755)
         if folder.exists():
             shutil.rmtree(folder)
-        os.replace(draft, folder)
+        draft.replace(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-__all__ = ["TemporalGraph", "UnknownName", "View", "complete_folder", "without_duplicates"]
+__all__ = ["TemporalGraph", "UnknownName", "View", "check_free", "complete_folder"]

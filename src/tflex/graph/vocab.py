@@ -14,7 +14,9 @@ from tflex.errors import UnknownName
 class Vocabulary:
     """An immutable list of names. Loaded on first use, so that opening a dataset reads no names."""
 
-    def __init__(self, kind: str, names: Iterable[str] | Callable[[], list[str]], size: int | None = None):
+    def __init__(
+        self, kind: str, names: Iterable[str] | Callable[[], list[str]], size: int | None = None
+    ):
         self.kind = kind
         self._load = names if callable(names) else None
         self._names = None if callable(names) else list(names)
@@ -58,7 +60,12 @@ class Vocabulary:
         from rapidfuzz import fuzz, process, utils
 
         found = process.extract(
-            name, self.names, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=60
+            name,
+            self.names,
+            scorer=fuzz.WRatio,
+            processor=utils.default_process,
+            limit=limit,
+            score_cutoff=60,
         )
         return [match for match, _, _ in found]
 
