@@ -12,11 +12,9 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @cache
@@ -29,13 +27,15 @@ def _cache_folder() -> str:
     return str(Path(root) / "tflex" / f"kernels-{digest.hexdigest()[:16]}")
 
 
-def kernel(function: Function) -> Function:
+def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function on its first call (no Python objects, no GIL) and keep it on disk."""
     compiled: Any = numba.njit(nogil=True)(function)
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _cache_folder()
     try:
         compiled.enable_caching()
+    except RuntimeError:
+        pass  # No folder can be written: the function is compiled in every process.
     finally:
         numba.config.CACHE_DIR = previous
     return compiled

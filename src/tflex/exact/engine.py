@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -106,20 +106,25 @@ class Engine:
 
     def answer_batch(self, structure: Structure, anchors: NDArray[np.integer]) -> Answers:
         """The answers of many queries of one structure; a row of anchors is a query."""
-        parts = [sets.answers() for sets in self.sets(structure, anchors)]
-        return (
-            Answers.joined(parts)
-            if parts
-            else Answers(np.zeros(1, np.int64), np.empty(0, np.int32))
-        )
+        return self.answer_and_check(structure, anchors)[0]
 
-    def sets(self, structure: Structure, anchors: NDArray[np.integer]) -> Iterator[Sets]:
-        """The same as set values, chunk by chunk."""
+    def answer_and_check(
+        self, structure: Structure, anchors: NDArray[np.integer]
+    ) -> tuple[Answers, NDArray[np.bool_]]:
+        """The answers, and which queries have a part (or a whole) that is the empty set."""
         columns = self.checked_columns(structure, anchors)
         program = EXACT.compile(structure.body)
+        parts = [Answers(np.zeros(1, np.int64), np.empty(0, np.int32))]
+        empty = np.zeros(len(anchors), bool)
         for start in range(0, len(anchors), self.chunk):
-            part = {name: column[start : start + self.chunk] for name, column in columns.items()}
-            yield program.run(Batch(self, min(self.chunk, len(anchors) - start), part))
+            rows = slice(start, min(start + self.chunk, len(anchors)))
+            part = {name: column[rows] for name, column in columns.items()}
+            values = program.values(Batch(self, rows.stop - start, part))
+            for step, value in zip(program.steps, values, strict=True):
+                if not isinstance(step.node, Leaf):
+                    empty[rows] |= value.is_empty()
+            parts.append(values[-1].answers())
+        return Answers.joined(parts), empty
 
     def checked_columns(self, structure: Structure, anchors: NDArray[np.integer]) -> dict[str, Ids]:
         """The anchors of each slot, every id within its vocabulary."""

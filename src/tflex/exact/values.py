@@ -104,6 +104,9 @@ class EntitySets:
     def negate(self) -> EntitySets:
         return EntitySets(self.offsets, self.ids, not self.complement, self.universe)
 
+    def is_empty(self) -> NDArray[np.bool_]:
+        return np.diff(self.offsets) == (self.universe if self.complement else 0)
+
     def answers(self) -> Answers:
         if not self.complement:
             return Answers(self.offsets, self.ids)
@@ -180,6 +183,9 @@ class TimeSets:
         highs = np.where(self.lows > self.highs, self.highs, self.highs + 1)
         highs = np.minimum(highs, self.universe - 1).astype(np.int32)
         return TimeSets.ranges(self.lows + np.int32(1), highs, self.universe)
+
+    def is_empty(self) -> NDArray[np.bool_]:
+        return self.lows > self.highs
 
     def answers(self) -> Answers:
         return Answers(*set_kernels.list_times(self.lows, self.highs, self.bits))

@@ -411,8 +411,8 @@ class Interpreter:
                 stack.pop()
                 continue
             rule = self.rules.get(type(node))
-            if rule is None and type(node) in self.reasons:
-                raise self._lack(node)
+            if type(node) in self.reasons:
+                rule = self.rule_of(node)
             if rule is None and isinstance(node, Derived):
                 wanted: tuple[Node, ...] = (node.expanded(),)
             else:
@@ -425,16 +425,21 @@ class Interpreter:
             if rule is None and isinstance(node, Derived):
                 positions[id(node)] = positions[id(wanted[0])]
                 continue
-            if rule is None:
-                raise self._lack(node)
+            rule = self.rule_of(node)
             positions[id(node)] = len(steps)
             steps.append(Step(rule, node, tuple(positions[id(argument)] for argument in wanted)))
         return Program(tuple(steps))
 
-    def _lack(self, node: Node) -> UnsupportedOperator:
-        name = node.names[0] if node.names else type(node).__name__
-        reason = self.reasons.get(type(node), "it has no rule for it")
-        return UnsupportedOperator(f"the {self.name} interpreter does not support {name}: {reason}")
+    def rule_of(self, node: Node) -> Rule:
+        """The rule of a node; an operator without one is an error that names it."""
+        rule = self.rules.get(type(node))
+        if rule is None:
+            name = node.names[0] if node.names else type(node).__name__
+            reason = self.reasons.get(type(node), "it has no rule for it")
+            raise UnsupportedOperator(
+                f"the {self.name} interpreter does not support {name}: {reason}"
+            )
+        return rule
 
 
 class Step(NamedTuple):
@@ -450,10 +455,14 @@ class Program(NamedTuple):
 
     def run(self, context: Any = None) -> Any:
         """Evaluate every node once, arguments first; the value of the last is the query's."""
+        return self.values(context)[-1]
+
+    def values(self, context: Any = None) -> list[Any]:
+        """The value of every step."""
         values: list[Any] = []
         for rule, node, positions in self.steps:
             values.append(rule(context, node, *[values[position] for position in positions]))
-        return values[-1]
+        return values
 
 
 def fold(query: Node, interpreter: Interpreter, context: Any = None) -> Any:

@@ -1,1 +1,1 @@
-"""."""
+"""Query datasets: backward grounding, difficulty, keys, and their files."""
