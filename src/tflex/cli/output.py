@@ -25,14 +25,18 @@ def print_table(
 ) -> None:
     """A table whose first `left` columns are text and the others numbers."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, show_header=any(columns))
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < left else "right")
     for row in rows:
         table.add_row(*(cell_text(cell) for cell in row))
-    Console().print(table)
+    console = Console()
+    if title:
+        console.print(escape(title), style="bold", highlight=False)
+    console.print(table)
 
 
 def cell_text(value: object) -> str:

@@ -183,8 +183,8 @@ class TextRows:
         names = self.lists.get(kind)
         if names is None:
             columns = {"entity": ("subject", "object"), "relation": ("relation",)}[kind]
-            distinct = " UNION ".join(f"SELECT {column} AS name FROM facts" for column in columns)
-            query = f"SELECT name FROM ({distinct}) WHERE name <> '' ORDER BY name"
+            every = " UNION ALL ".join(f"SELECT {column} AS name FROM facts" for column in columns)
+            query = f"SELECT DISTINCT name FROM ({every}) WHERE name <> '' ORDER BY name"
             names = [name for (name,) in self.db.execute(query).fetchall()]
         self._make_enum(kind, names)
         return names
