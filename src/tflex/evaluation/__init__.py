@@ -1,6 +1,5 @@
 """Evaluation of any reasoner by two protocols: ranks, metrics, and tables beside the paper's."""
 
-from tflex.evaluation.paper import average_answers, groups, published_mrr, query_counts
 from tflex.evaluation.protocols import (
     PROTOCOLS,
     PUBLISHED,
@@ -14,6 +13,7 @@ from tflex.evaluation.ranks import Ranks, rank, rank_among
 from tflex.evaluation.reasoner import PredictsSets, PredictsSizes, Reasoner
 from tflex.evaluation.report import Report, Score, StructureResult
 from tflex.evaluation.sets import Sets
+from tflex.query.paper import average_answers, groups, published_mrr, query_counts
 
 __all__ = [
     "PROTOCOLS",

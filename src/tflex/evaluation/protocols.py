@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tflex.errors import DataError
 from tflex.evaluation import metrics
-from tflex.evaluation.paper import canonical_name
 from tflex.evaluation.queries import EvaluationQueries
 from tflex.evaluation.ranks import Ranks, Values, rank, rank_among, refuse_nan
 from tflex.evaluation.reasoner import PredictsSets, PredictsSizes, Reasoner
 from tflex.evaluation.report import Report, Score, StructureResult
 from tflex.evaluation.sets import Sets
+from tflex.query.paper import canonical_name
 
 Metrics = dict[str, Values]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflex.errors import DataError
-from tflex.evaluation.paper import canonical_name
 from tflex.evaluation.sets import Sets
+from tflex.query.paper import canonical_name
 
 AnswerSort = Literal["entity", "time"]
 Boundary = Literal["after", "before", "between"]

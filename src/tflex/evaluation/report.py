@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tflex.evaluation.paper import ENTITY_GROUPS, groups, published_mrr
+from tflex.query.paper import ENTITY_GROUPS, groups, published_mrr
 
 MEANS = ("AVG", "AVG_e")
 

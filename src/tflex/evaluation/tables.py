@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tflex.errors import DataError
-from tflex.evaluation.paper import ENTITY_GROUPS, groups, published_mrr
 from tflex.evaluation.protocols import MISSING, SIZE_PARTS, SIZES
 from tflex.evaluation.report import MEANS, Report, group_means
+from tflex.query.paper import ENTITY_GROUPS, groups, published_mrr
 
 if TYPE_CHECKING:
     import rich.table

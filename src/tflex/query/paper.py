@@ -22,7 +22,7 @@ def canonical_name(structure: str) -> str:
 
 @cache
 def _numbers() -> dict[str, Any]:
-    text = resources.files("tflex.evaluation").joinpath("paper.json").read_text("utf-8")
+    text = resources.files("tflex.query").joinpath("paper.json").read_text("utf-8")
     numbers: dict[str, Any] = json.loads(text)
     return numbers
 
