@@ -33,7 +33,8 @@ def print_table(
         table.add_column(column, justify="left" if position < left else "right")
     for row in rows:
         table.add_row(*(cell_text(cell) for cell in row))
-    console = Console()
+    # A pipe has no width: cells broken over lines would be lost to grep.
+    console = Console(width=None if sys.stdout.isatty() else 10_000)
     if title:
         console.print(escape(title), style="bold", highlight=False)
     console.print(table)

@@ -187,7 +187,9 @@ def _read_file(path: Path, number: int, columns: dict[str, _Columns],
                 f"{_shown(anchors)}",
             )
         # An alias and the name itself lead to one structure.
-        known = columns.setdefault(structure.name, _Columns(structure))
+        known = columns.get(structure.name)
+        if known is None:
+            known = columns[structure.name] = _Columns(structure)
         if known.line and (easy is None) == bool(known.easy.sizes):
             has, others = ("no", "have one") if easy is None else ("an", "have none")
             _fail(path, line, f"{has} `easy_answer`, but the {name} queries before it {others}")
