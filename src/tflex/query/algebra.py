@@ -378,8 +378,10 @@ Rule = Callable[..., Any]
 class Interpreter:
     """A table of rules by node type, and what it says about operators that it lacks."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, fallback: Rule | None = None) -> None:
         self.name = name
+        self.fallback = fallback
+        """The rule of primitive operators that have none of their own, where one can be given."""
         self.rules: dict[type[Node], Rule] = {}
         self.reasons: dict[type[Node], str] = {}
 
@@ -398,7 +400,8 @@ class Interpreter:
         self.reasons[node_type] = reason
 
     def supports(self, node_type: type[Node]) -> bool:
-        return node_type in self.rules or issubclass(node_type, Derived)
+        known = node_type in self.rules or issubclass(node_type, Derived)
+        return known or (self.fallback is not None and node_type not in self.reasons)
 
     def compile(self, query: Node) -> Program:
         """Order the nodes, look up their rules, expand derived operators that have none."""
@@ -432,12 +435,13 @@ class Interpreter:
 
     def rule_of(self, node: Node) -> Rule:
         """The rule of a node; an operator without one is an error that names it."""
-        rule = self.rules.get(type(node))
+        reason = self.reasons.get(type(node))
+        rule = self.rules.get(type(node), self.fallback if reason is None else None)
         if rule is None:
             name = node.names[0] if node.names else type(node).__name__
-            reason = self.reasons.get(type(node), "it has no rule for it")
             raise UnsupportedOperator(
-                f"the {self.name} interpreter does not support {name}: {reason}"
+                f"the {self.name} interpreter does not support {name}: "
+                + (reason or "it has no rule for it")
             )
         return rule
 
