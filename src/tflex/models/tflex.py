@@ -18,9 +18,17 @@ import torch
 from torch import Tensor, nn
 
 from tflex.errors import UnsupportedOperator
-from tflex.models import embedding
 from tflex.models.distance import BoxDistance, FeatureDistance
-from tflex.models.embedding import EQUATION_2, PUBLISHED, RAW, Squash
+from tflex.models.embedding import (
+    EQUATION_2,
+    PUBLISHED,
+    RAW,
+    Squash,
+    answer_parts,
+    entity_rows,
+    identity,
+    time_rows,
+)
 from tflex.models.logic import FUZZY_LOGIC, VECTOR_LOGIC, Logic
 from tflex.models.operators import (
     After,
@@ -92,19 +100,24 @@ class Tokens(nn.Module):
         self.relation = nn.Parameter(torch.empty(2 * settings.relations, 4 * dim))
 
     def features(self, sort: Sort, ids: Tensor | None = None) -> Tensor:
-        """Features of entities or timestamps, [..., d]; of all of them without `ids`."""
-        table = self.entity if sort is Sort.ENTITY else self.time
-        rows = table if ids is None else nn.functional.embedding(ids, table)
-        return self.squash.feature(rows)
+        """Features [..., d] of entities or timestamps, rows of relations; all without `ids`."""
+        table = {Sort.ENTITY: self.entity, Sort.TIME: self.time, Sort.RELATION: self.relation}[sort]
+        chosen = table if ids is None else nn.functional.embedding(ids, table)
+        return self.squash(chosen) if sort is Sort.RELATION else self.squash.feature(chosen)
 
     def rows(self, sort: Sort, ids: Tensor) -> Tensor:
         """Rows [n, 4d] of entities, timestamps or relations."""
-        if sort is Sort.RELATION:
-            return self.squash(nn.functional.embedding(ids, self.relation))
-        features = self.features(sort, ids)
-        if sort is Sort.ENTITY:
-            return embedding.entity_rows(features)
-        return embedding.time_rows(features)
+        return as_rows(sort, self.features(sort, ids))
+
+
+def as_rows(sort: Sort, features: Tensor) -> Tensor:
+    """Tokens as queries, [n, 4d]; in the precision of autocast where it is on."""
+    device = features.device.type
+    if torch.is_autocast_enabled(device):
+        features = features.to(torch.get_autocast_dtype(device))
+    if sort is Sort.RELATION:
+        return features
+    return entity_rows(features) if sort is Sort.ENTITY else time_rows(features)
 
 
 class TflexModel(nn.Module):
@@ -140,14 +153,17 @@ class TflexModel(nn.Module):
             raise UnsupportedOperator(f"the model {self.name} has no operator {name}")
         return self.operators[name]
 
-    def distances(self, rows: Tensor, sort: Sort, ids: Tensor | None = None) -> Tensor:
-        """Distances of queries [n, 4d] to candidates: all [n, c], shared `ids` [m], own [n, k]."""
-        feature, logic = embedding.answer_parts(rows, sort)
-        return self.distance(feature, logic, self.tokens.features(sort, ids))
+    def distances(self, rows: Tensor, sort: Sort, candidates: Tensor) -> Tensor:
+        """Distances of queries [n, 4d] to token features: shared [m, d], or each its own [n, k, d].
+
+        Either way the result is [n, m] or [n, k], in fp32.
+        """
+        feature, logic = answer_parts(rows, sort)
+        return self.distance(feature, logic, candidates)
 
     def scores(self, rows: Tensor, sort: Sort, ids: Tensor | None = None) -> Tensor:
-        """γ − d, higher for likelier answers."""
-        return self.settings.margin - self.distances(rows, sort, ids)
+        """γ − d for all entities or timestamps, or those of `ids` ([m] or [n, k])."""
+        return self.settings.margin - self.distances(rows, sort, self.tokens.features(sort, ids))
 
 
 def _operators(logic: Logic, squash: Squash, negated: Any) -> dict[str, OperatorFactory]:
@@ -217,7 +233,7 @@ TFLEX = ModelSpec(
 
 TFLEX_PUBLISHED = ModelSpec(
     name="tflex-published",
-    operators=_operators(FUZZY_LOGIC, PUBLISHED, embedding.identity),
+    operators=_operators(FUZZY_LOGIC, PUBLISHED, identity),
     token_squash=PUBLISHED,
     distance=_box_distance,
 )

@@ -1,15 +1,15 @@
-"""Operator-level batching: a mixed batch of structures becomes one call per operator and level.
+"""Operator-level batching: a mixed batch of structures becomes a few calls per operator.
 
 A batch is a list of structures, each with anchors [n, arity]. Every node of every structure is a
-block of n rows. Nodes of one operator and arity whose arguments are ready at the same level run as
-one call; the output of a call is cut where later calls need it, and their inputs are those pieces
-side by side, so rows are copied at most once per use, forwards and backwards.
+block of n rows. Blocks of one operator and arity whose arguments are ready run as one call; the
+output of a call is cut where later calls need it, and their inputs are those pieces side by side,
+so rows are copied at most once per use, forwards and backwards.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from tflex.models.interpreter import interpreter, literal_ids, single_tokens
-from tflex.models.tflex import TflexModel, operator_name
+from tflex.models.tflex import TflexModel, as_rows, operator_name
 from tflex.query.algebra import Interpreter, Leaf, Node, Slot, Sort
 from tflex.query.structures import Structure
 
@@ -36,16 +36,18 @@ class _Block:
     structure: int
     size: int
     arguments: tuple[_Block, ...]
-    level: int
     call: int = -1
     start: int = -1
 
     @property
-    def key(self) -> tuple[int, str, int]:
-        """Blocks of equal key run as one call."""
-        if isinstance(self.node, Leaf):
-            return 0, self.node.sort.name, 0
-        return self.level, operator_name(self.node), len(self.arguments)
+    def is_leaf(self) -> bool:
+        return isinstance(self.node, Leaf)
+
+    @property
+    def kind(self) -> tuple[str, int]:
+        """Blocks of one kind may run as one call."""
+        name = self.node.sort.name if self.is_leaf else operator_name(self.node)
+        return name, len(self.arguments)
 
 
 class Piece(NamedTuple):
@@ -80,13 +82,15 @@ class OperatorCall(NamedTuple):
 class Embedded(NamedTuple):
     """Rows [n, 4d] of the queries that answer entities, and of those that answer timestamps.
 
-    `entity_rows` and `time_rows` are their positions in the batch, ascending.
+    `entity_rows` and `time_rows` are their positions in the batch, ascending; `candidates` are the
+    features [m, d] of the further tokens that were asked for.
     """
 
     entity: Tensor
     time: Tensor
     entity_rows: Tensor
     time_rows: Tensor
+    candidates: dict[Sort, Tensor]
 
 
 class Plan(NamedTuple):
@@ -99,12 +103,24 @@ class Plan(NamedTuple):
     entity_rows: Tensor
     time_rows: Tensor
 
-    def run(self, model: TflexModel, anchors: Tensor) -> Embedded:
-        """Embed a batch from its anchors, flattened row by row, structure by structure."""
+    def run(
+        self, model: TflexModel, anchors: Tensor, candidates: Mapping[Sort, Tensor] | None = None
+    ) -> Embedded:
+        """Embed a batch from its anchors, flattened row by row, structure by structure.
+
+        Tokens to compare with (`candidates`, ids [m]) are looked up together with the anchors,
+        because every look-up costs a gradient as large as its table.
+        """
+        wanted = dict(candidates or {})
+        found: dict[Sort, Tensor] = {}
         outputs: list[tuple[Tensor, ...]] = []
         for tokens in self.tokens:
             ids = torch.cat((anchors[tokens.index], tokens.literals))
-            outputs.append(model.tokens.rows(tokens.sort, ids).split(tokens.sizes))
+            others = wanted.pop(tokens.sort, ids[:0])
+            features = model.tokens.features(tokens.sort, torch.cat((ids, others)))
+            own, found[tokens.sort] = features.split((len(ids), len(others)))
+            outputs.append(as_rows(tokens.sort, own).split(tokens.sizes))
+        found |= {sort: model.tokens.features(sort, ids) for sort, ids in wanted.items()}
         for call in self.operators:
             module = model.operator(call.name)
             if call.stacked:
@@ -120,6 +136,7 @@ class Plan(NamedTuple):
             _joined(outputs, self.time) if self.time else empty,
             self.entity_rows,
             self.time_rows,
+            found,
         )
 
     def multiply_adds(self, model: TflexModel) -> int:
@@ -147,10 +164,14 @@ class Planner:
     def _plan(self, signature: Signature) -> Plan:
         return compile_plan(signature, self.interpreter, self.model.tokens.entity.device)
 
-    def __call__(self, batch: Sequence[tuple[Structure, NDArray[np.int64]]]) -> Embedded:
+    def __call__(
+        self,
+        batch: Sequence[tuple[Structure, NDArray[np.int64]]],
+        candidates: Mapping[Sort, Tensor] | None = None,
+    ) -> Embedded:
         """Embed structures with their anchors [n, arity]."""
         plan = self.plan(tuple((structure, len(anchors)) for structure, anchors in batch))
-        return plan.run(self.model, self.flat(batch))
+        return plan.run(self.model, self.flat(batch), candidates)
 
     def flat(self, batch: Sequence[tuple[Structure, NDArray[np.int64]]]) -> Tensor:
         """The anchors of a batch as `Plan.run` takes them."""
@@ -172,12 +193,12 @@ def compile_plan(signature: Signature, rules: Interpreter, device: torch.device)
     operators: list[OperatorCall] = []
     for number, call in enumerate(calls):
         sizes = tuple(int(size) for size in np.diff(cuts[number]))
-        if isinstance(call[0].node, Leaf):
+        if call[0].is_leaf:
             tokens.append(_token_call(call, signature, sizes, device))
             continue
         operators.append(
             OperatorCall(
-                name=call[0].key[1],
+                name=call[0].kind[0],
                 arguments=tuple(_pieces(runs, cuts) for runs in arguments[number]),
                 stacked=all(a.sort is not Sort.RELATION for a in call[0].node.arguments),
                 total=sum(block.size for block in call),
@@ -199,8 +220,7 @@ def _blocks(signature: Signature, rules: Interpreter) -> tuple[list[_Block], lis
         own: list[_Block] = []
         for _, node, positions in rules.compile(single_tokens(structure.body)).steps:
             arguments = tuple(own[position] for position in positions)
-            level = 1 + max((argument.level for argument in arguments), default=-1)
-            own.append(_Block(node, number, size, arguments, level))
+            own.append(_Block(node, number, size, arguments))
         roots.append(own[-1])
         blocks += own
     return roots, blocks
@@ -209,49 +229,63 @@ def _blocks(signature: Signature, rules: Interpreter) -> tuple[list[_Block], lis
 def _calls(blocks: list[_Block]) -> list[list[_Block]]:
     """Blocks grouped into calls, in an order in which arguments come first.
 
-    Within a call, blocks with alike arguments stand together; leaves stand as they are used; so
+    Within a call, blocks with alike arguments stand together, and leaves stand as they are used, so
     that what a call reads from an earlier one is mostly one run.
     """
-    groups: dict[tuple[int, str, int], list[_Block]] = defaultdict(list)
+    leaves: dict[tuple[str, int], list[_Block]] = defaultdict(list)
     for block in blocks:
-        groups[block.key].append(block)
-    keys = sorted(groups)
-    operators = [key for key in keys if key[0] > 0]
-    leaves = [key for key in keys if key[0] == 0]
-    # Token calls are numbered first, but laid out when their users are.
-    numbers = {key: number for number, key in enumerate(leaves + operators)}
-    used: dict[int, dict[_Block, None]] = defaultdict(dict)
-    calls: dict[int, list[_Block]] = {}
-    for key in operators:
-        call = sorted(
-            groups[key], key=lambda block: [(a.call, a.start) for a in _placed(block, numbers)]
-        )
-        calls[numbers[key]] = call
-        _place(call, numbers[key])
-        for position in range(key[2]):
-            for block in call:
-                argument = block.arguments[position]
-                if argument.level == 0:
-                    used[argument.call][argument] = None
-    for key in leaves:
-        number = numbers[key]
-        calls[number] = list(used[number] | dict.fromkeys(groups[key]))
+        if block.is_leaf:
+            leaves[block.kind].append(block)
+    for number, group in enumerate(leaves.values()):
+        for block in group:
+            block.call = number
+    operators = _schedule([block for block in blocks if not block.is_leaf], len(leaves))
+    used: list[_Block] = []
+    for call in operators:
+        call.sort(key=lambda block: [(a.call, a.start) for a in block.arguments])
+        _place(call)
+        used += [argument for arguments in zip(*(b.arguments for b in call), strict=True)
+                 for argument in arguments if argument.is_leaf]  # fmt: skip
+    tokens: list[list[_Block]] = [[] for _ in leaves]
+    for block in dict.fromkeys(used + [block for group in leaves.values() for block in group]):
+        tokens[block.call].append(block)
+    for call in tokens:
         # Literals name their own ids, which follow the anchors' rows.
-        calls[number].sort(key=lambda block: not isinstance(block.node, Slot))
-        _place(calls[number], number)
-    return [calls[number] for number in range(len(calls))]
+        call.sort(key=lambda block: not isinstance(block.node, Slot))
+        _place(call)
+    return tokens + operators
 
 
-def _placed(block: _Block, numbers: dict[tuple[int, str, int], int]) -> tuple[_Block, ...]:
-    for argument in block.arguments:
-        argument.call = numbers[argument.key]
-    return block.arguments
+def _schedule(blocks: list[_Block], first: int) -> list[list[_Block]]:
+    """Calls numbered from `first`. Each runs what is ready of one kind: of the kind with the
+    largest part of its remaining rows ready, since what waits would need a call of its own."""
+    calls: list[list[_Block]] = []
+    waiting: dict[tuple[str, int], list[_Block]] = defaultdict(list)
+    for block in blocks:
+        waiting[block.kind].append(block)
+
+    def ready(kind: tuple[str, int]) -> list[_Block]:
+        return [b for b in waiting[kind] if all(a.call >= 0 for a in b.arguments)]
+
+    def part(kind: tuple[str, int]) -> float:
+        return sum(b.size for b in ready(kind)) / sum(b.size for b in waiting[kind])
+
+    while waiting:
+        kind = max(waiting, key=part)
+        call = ready(kind)
+        for block in call:
+            block.call = first + len(calls)
+        calls.append(call)
+        waiting[kind] = [block for block in waiting[kind] if block.call < 0]
+        if not waiting[kind]:
+            del waiting[kind]
+    return calls
 
 
-def _place(call: list[_Block], number: int) -> None:
+def _place(call: list[_Block]) -> None:
     start = 0
     for block in call:
-        block.call, block.start = number, start
+        block.start = start
         start += block.size
 
 
