@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import duckdb
@@ -115,8 +116,9 @@ def _check(
     chosen = _chosen(shape)
     valid = " AND ".join(_valid(column, role, sizes) for role, column in chosen.items())
     maxima = ", ".join(f"max({column}) FILTER ({valid})" for column in chosen.values())
-    row = _query(db, source, f"SELECT count(*), count(*) FILTER ({valid}), {maxima}").fetchone()
-    total, good, *last = row
+    total, good, *last = _one_row(
+        db, source, f"SELECT count(*), count(*) FILTER ({valid}), {maxima}"
+    )
     if good < total and not skip_bad:
         _raise_first(db, source, chosen, sizes)
     dropped["no id"] += total - good
@@ -133,11 +135,12 @@ def _raise_first(
     sizes: Mapping[str, int],
 ) -> None:
     tests = {role: _valid(column, role, sizes) for role, column in chosen.items()}
-    row = _query(
-        db, source, f"SELECT file_row_number, {', '.join(chosen.values())}, "
-        f"{', '.join(tests.values())}",
+    row = _one_row(
+        db,
+        source,
+        f"SELECT file_row_number, {', '.join(chosen.values())}, {', '.join(tests.values())}",
         f"WHERE NOT ({' AND '.join(tests.values())}) ORDER BY file_row_number LIMIT 1",
-    ).fetchone()  # fmt: skip
+    )
     number, values, passed = row[0], row[1 : len(chosen) + 1], row[len(chosen) + 1 :]
     for role, value, fine in zip(chosen, values, passed, strict=True):
         if not fine:
@@ -150,23 +153,31 @@ def _raise_first(
 
 def _batches(
     db: duckdb.DuckDBPyConnection, source: Source, shape: Shape, sizes: Mapping[str, int]
-) -> Any:
+) -> Iterator[Any]:
     chosen = _chosen(shape)
-    columns = ", ".join(
-        f"CAST({column} AS INTEGER) AS {quoted(role)}" for role, column in chosen.items()
-    )
     valid = " AND ".join(_valid(column, role, sizes) for role, column in chosen.items())
-    # A cast of what the filter leaves out never happens, whatever order DuckDB takes.
-    columns = columns.replace("CAST", "TRY_CAST")
-    return _query(db, source, f"SELECT {columns}", f"WHERE {valid}").to_arrow_reader(BATCH)
+    # Not a plain cast: DuckDB may cast before it filters.
+    columns = ", ".join(
+        f"TRY_CAST({column} AS INTEGER) AS {quoted(role)}" for role, column in chosen.items()
+    )
+    query = f"SELECT {columns} FROM read_parquet($path) WHERE {valid}"
+    with _data_errors(source):
+        yield from db.sql(query, params={"path": str(source.path)}).to_arrow_reader(BATCH)
 
 
-def _query(
+def _one_row(
     db: duckdb.DuckDBPyConnection, source: Source, select: str, rest: str = ""
-) -> duckdb.DuckDBPyConnection:
-    path = {"path": str(source.path)}
+) -> tuple[Any, ...]:
+    query = f"{select} FROM read_parquet($path, file_row_number=true) {rest}"
+    with _data_errors(source):
+        (row,) = db.execute(query, {"path": str(source.path)}).fetchall()
+    return tuple(row)
+
+
+@contextmanager
+def _data_errors(source: Source) -> Iterator[None]:
     try:
-        return db.execute(f"{select} FROM read_parquet($path, file_row_number=true) {rest}", path)
+        yield
     except duckdb.Error as error:
         raise DataError(f"{source.path}: {first_line(error)}") from None
 

@@ -240,9 +240,9 @@ class TextRows:
         if self.skip_bad:
             return
         names = ("file", "line", "subject", "relation", "object", "start", "end")
-        row = self.db.execute(
+        (row,) = self.db.execute(
             f"SELECT * FROM facts LIMIT 1 OFFSET {int(np.argmax(mask))}"
-        ).fetchone()
+        ).fetchall()
         file, line, *texts = row
         if line is None:
             raise Suspect

@@ -110,10 +110,9 @@ def _delimited_shape(
 
 def _delimiter(source: Source) -> str:
     """The delimiter of a CSV: the first of the usual ones that makes enough columns."""
-    with _open(source) as lines:
-        text = next((line for line in lines if line.strip()), b"").decode(errors="replace")
     for delimiter in DELIMITERS:
-        if len(next(csv.reader([text], delimiter=delimiter), [])) >= 4:
+        first = next(delimited_records(source, delimiter), None)
+        if first is not None and len(first.fields) >= 4:
             return delimiter
     return ","
 
