@@ -37,6 +37,7 @@ from tflex.models.operators import (
     Between,
     Borrowed,
     Complement,
+    Dyadic,
     Equivalent,
     Implies,
     Intersection,
@@ -68,8 +69,10 @@ class Settings:
         return (self.margin + 2) / self.dim
 
 
-OperatorFactory = Callable[[Settings, Mapping[str, nn.Module]], nn.Module]
+Built = Mapping[str, nn.Module]
+OperatorFactory = Callable[[Settings, Built], nn.Module]
 """Makes an operator from the settings and the operators made before it."""
+Activation = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
@@ -166,47 +169,45 @@ class TflexModel(nn.Module):
         return self.settings.margin - self.distances(rows, sort, self.tokens.features(sort, ids))
 
 
-def _operators(logic: Logic, squash: Squash, negated: Any) -> dict[str, OperatorFactory]:
-    """Every operator of the paper, for both sorts; the derived ones borrow the intersection's
-    attention, since no training structure contains them."""
+def _operators(logic: Logic, squash: Squash, negated: Activation) -> dict[str, OperatorFactory]:
+    """Every operator of the paper."""
 
-    def attention(settings: Settings) -> Attention:
-        return Attention(settings.dim, settings.hidden)
-
-    def projection(settings: Settings, built: Mapping[str, nn.Module]) -> nn.Module:
+    def projection(settings: Settings, built: Built) -> nn.Module:
         return Projection(settings.dim, settings.hidden, squash)
 
-    table: dict[str, OperatorFactory] = {"Pe": projection, "Pt": projection}
-    for sort, prefix in ((Sort.ENTITY, ""), (Sort.TIME, "Time")):
-        table |= _set_operators(sort, prefix, logic, attention, negated)
-    table["After"] = lambda settings, built: After()
-    table["Before"] = lambda settings, built: Before()
-    table["Between"] = lambda settings, built: Between(built["TimeAnd"])
-    return table
+    return {
+        "Pe": projection,
+        "Pt": projection,
+        **_set_operators(Sort.ENTITY, "", logic, negated),
+        **_set_operators(Sort.TIME, "Time", logic, negated),
+        "After": lambda settings, built: After(),
+        "Before": lambda settings, built: Before(),
+        "Between": lambda settings, built: Between(built["TimeAnd"]),
+    }
 
 
 def _set_operators(
-    sort: Sort,
-    prefix: str,
-    logic: Logic,
-    attention: Callable[[Settings], Attention],
-    negated: Any,
+    sort: Sort, prefix: str, logic: Logic, negated: Activation
 ) -> dict[str, OperatorFactory]:
-    def owning(operator: Any) -> OperatorFactory:
-        return lambda settings, built: operator(sort, attention(settings), logic)
+    """The operators on sets of one sort. The derived ones borrow the intersection's attention,
+    since no training structure contains them."""
 
-    def borrowing(operator: Any) -> OperatorFactory:
+    def owning(operator: type[Dyadic]) -> OperatorFactory:
+        return lambda settings, built: operator(
+            sort, Attention(settings.dim, settings.hidden), logic
+        )
+
+    def borrowing(operator: type[Dyadic]) -> OperatorFactory:
         return lambda settings, built: operator(
             sort, Borrowed(built[f"{prefix}And"].attention), logic
         )
 
-    def complement(settings: Settings, built: Mapping[str, nn.Module]) -> nn.Module:
-        return Complement(sort, settings.dim, settings.hidden, logic, negated)
-
     return {
         f"{prefix}And": owning(Intersection),
         f"{prefix}Or": owning(Union),
-        f"{prefix}Not": complement,
+        f"{prefix}Not": lambda settings, built: Complement(
+            sort, settings.dim, settings.hidden, logic, negated
+        ),
         f"{prefix}Xor": borrowing(Xor),
         f"{prefix}Implies": borrowing(Implies),
         f"{prefix}Equivalent": borrowing(Equivalent),
