@@ -33,6 +33,7 @@ T, U = Pt(0, 1, 2), Pt(3, 4, 5)
     [
         (Pt(0, 11, 2), Pt(2, 1, 0)),
         (And(A, B), And(B, A)),
+        (Or(And(A)), A),
         (Or(T, U), Or(U, T)),
         (Xor(A, B), Xor(B, A)),
         (Equivalent(T, U), Equivalent(U, T)),

@@ -8,9 +8,11 @@ from hashlib import blake2b
 from tflex.errors import QueryError
 from tflex.query.algebra import (
     COMMUTATIVE,
+    And,
     Derived,
     EntityLiteral,
     Node,
+    Or,
     Pt,
     RelationLiteral,
     Slot,
@@ -43,7 +45,8 @@ def key(query: Node, relation_count: int) -> str:
     """The canonical key of a grounded query: equal for two ways to write one query.
 
     `Pt` stands with its relation forward, as Pt(s, r⁻¹, o) = Pt(o, r, s); the arguments of
-    commutative operators are sorted; derived operators are expanded; literals are sets.
+    commutative operators are sorted, And and Or of one argument are that argument; derived
+    operators are expanded; literals are sets.
     """
     digests: dict[int, bytes] = {}
     order = topological(query)
@@ -51,6 +54,9 @@ def key(query: Node, relation_count: int) -> str:
         order = topological(expand(query))
     for node in order:
         parts = [digests[id(argument)] for argument in node.arguments]
+        if isinstance(node, And | Or) and len(parts) == 1:
+            digests[id(node)] = parts[0]
+            continue
         if isinstance(node, COMMUTATIVE):
             parts.sort()
         elif isinstance(node, Pt) and _is_inverse(node.arguments[1], relation_count):
