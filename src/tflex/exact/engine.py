@@ -17,6 +17,7 @@ from tflex.query.algebra import (
     After,
     And,
     Before,
+    Derived,
     EntityLiteral,
     Interpreter,
     Leaf,
@@ -31,6 +32,7 @@ from tflex.query.algebra import (
     Slot,
     Sort,
     TimeLiteral,
+    topological,
 )
 from tflex.query.structures import Structure
 
@@ -111,17 +113,22 @@ class Engine:
     def answer_and_check(
         self, structure: Structure, anchors: NDArray[np.integer]
     ) -> tuple[Answers, NDArray[np.bool_]]:
-        """The answers, and which queries have a part (or a whole) that is the empty set."""
+        """The answers, and which queries have a part (or a whole) that is the empty set.
+
+        The parts are those that the structure is written with; what the definition of a derived
+        operator does inside is its own affair.
+        """
         columns = self.checked_columns(structure, anchors)
         program = EXACT.compile(structure.body)
         parts = [Answers(np.zeros(1, np.int64), np.empty(0, np.int32))]
         empty = np.zeros(len(anchors), bool)
+        written = {id(_evaluated(node)) for node in topological(structure.body)}
         for start in range(0, len(anchors), self.chunk):
             rows = slice(start, min(start + self.chunk, len(anchors)))
             part = {name: column[rows] for name, column in columns.items()}
             values = program.values(Batch(self, rows.stop - start, part))
             for step, value in zip(program.steps, values, strict=True):
-                if not isinstance(step.node, Leaf):
+                if id(step.node) in written and not isinstance(step.node, Leaf):
                     empty[rows] |= value.is_empty()
             parts.append(values[-1].answers())
         return Answers.joined(parts), empty
@@ -146,6 +153,13 @@ class Engine:
                 raise ValueError(f"{structure.name}: an anchor of {slot.name} is out of range")
             columns[slot.name] = np.ascontiguousarray(column, np.int32)
         return columns
+
+
+def _evaluated(node: Node) -> Node:
+    """The node that stands for this one where its definition is evaluated in its place."""
+    while isinstance(node, Derived) and type(node) not in EXACT.rules:
+        node = node.expanded()
+    return node
 
 
 def _constant(value: Any) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tflex.graph.facts import Ids
-from tflex.query.algebra import And, Node, Or, Pt, Slot, expand, topological
+from tflex.query.algebra import And, Node, Not, Or, Pt, Slot, expand, topological
 from tflex.query.structures import Structure
 from tflex.sampling.grounding_kernels import contains_keys, hash_columns, insert_keys
 
@@ -70,12 +70,15 @@ class Keyed:
         return found
 
     def keys(self, anchors: Ids) -> tuple[Keys, NDArray[np.bool_]]:
-        """Keys of queries, and whether a query has a branch that repeats another."""
+        """Keys of queries, and which have a branch that repeats another (negated or not)."""
         values = self.values(anchors)
         repeats = np.zeros(len(anchors), bool)
         for node in self.order:
             if isinstance(node, And | Or) and len(node.arguments) > 1:
-                branches = np.sort(np.stack([values[id(one)] for one in node.arguments]), axis=0)
+                plain = (
+                    one.arguments[0] if isinstance(one, Not) else one for one in node.arguments
+                )
+                branches = np.sort(np.stack([values[id(one)] for one in plain]), axis=0)
                 repeats |= (branches[1:] == branches[:-1]).any(axis=0)
         # 0 marks a free place in a set of keys.
         return np.maximum(values[id(self.order[-1])], np.uint64(1)), repeats
@@ -84,8 +87,8 @@ class Keyed:
 class KeySet:
     """A growing set of keys."""
 
-    def __init__(self) -> None:
-        self._table = np.zeros(1 << 12, np.uint64)
+    def __init__(self, expected: int = 0) -> None:
+        self._table = np.zeros(max(1 << 12, 1 << (2 * expected).bit_length()), np.uint64)
         self.size = 0
 
     def __len__(self) -> int:

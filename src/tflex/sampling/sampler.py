@@ -18,7 +18,7 @@ from tflex.exact.engine import Engine
 from tflex.exact.values import Answers
 from tflex.graph.facts import Ids, Level
 from tflex.graph.temporal_graph import TemporalGraph
-from tflex.query.algebra import Node
+from tflex.query.algebra import Node, Pt
 from tflex.query.structures import Structure
 from tflex.query.text import print_query
 from tflex.sampling.costs import atom_count, missing_facts
@@ -68,6 +68,17 @@ class Queries:
         missing = self.missing[where.take(rows).ids] if len(self.missing) else self.missing
         return Queries(self.anchors[rows], self.targets.take(rows), self.known.take(rows), missing,
                        self.retraction[rows])  # fmt: skip
+
+    @staticmethod
+    def joined(parts: list[Queries]) -> Queries:
+        """Batches of at least one part, one after the other."""
+        return Queries(
+            np.concatenate([part.anchors for part in parts]),
+            Answers.joined([part.targets for part in parts]),
+            Answers.joined([part.known for part in parts]),
+            np.concatenate([part.missing for part in parts]),
+            np.concatenate([part.retraction for part in parts]),
+        )
 
     def difficulty(self) -> NDArray[np.int64]:
         """Missing facts of the easiest target of each query."""
@@ -157,14 +168,24 @@ class StructureSampler:
                 return
 
     def _is_enumerable(self) -> bool:
-        """One atom and point facts: a pass over the facts meets every query."""
-        return len(self.outline.atoms) == 1 and self.sources.graph.index.is_points
+        """Whether a pass over the facts meets every query: its anchors are all parts of one."""
+        if self.settings.degree != "natural" or self.settings.allow_empty:
+            return False
+        if len(self.outline.atoms) != 1:
+            return False
+        atom = self.outline.atoms[0]
+        # A fact that lasts is met at one of its times alone.
+        definite = isinstance(atom, Pt) or self.sources.graph.index.is_points
+        parts = {id(argument) for argument in atom.arguments}
+        return definite and all(id(slot) in parts for slot in self.structure.parameters)
 
     def _quota(self, level: Level, count: int) -> dict[int, int] | None:
         """How many queries of each number of missing facts; the last takes the rest."""
         if self.settings.missing is None or level is Level.train:
             return None
-        limit = max(1, atom_count(self.structure))
+        limit = atom_count(self.structure)
+        if limit == 0:
+            return None  # No target of such a structure can miss a fact.
         shares: dict[int, float] = {}
         for missing, share in sorted(self.settings.missing.items()):
             shares[min(missing, limit)] = shares.get(min(missing, limit), 0.0) + share
@@ -196,7 +217,7 @@ class StructureSampler:
         anchors, keys = anchors[~repeats], keys[~repeats]
         # The first row of each key that no earlier query has.
         fresh = ~self.taken.contains(keys)
-        fresh &= KeySet().add(keys)
+        fresh &= KeySet(len(keys)).add(keys)
         return self.answered(level, anchors[fresh])
 
     def _facts(self, block: Block, seeds: NDArray) -> tuple[Ids, Ids, Ids, Ids]:
