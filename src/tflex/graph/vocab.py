@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow
@@ -76,9 +77,19 @@ class Vocabulary:
     @classmethod
     def open(cls, kind: str, path: Path) -> Vocabulary:
         size = pyarrow.parquet.read_metadata(path).num_rows
-        return cls(kind, lambda: pyarrow.parquet.read_table(path)["name"].to_pylist(), size)
+        return cls(kind, partial(_read_names, path), size)
 
     @classmethod
     def numbered(cls, kind: str, size: int) -> Vocabulary:
         """Names "0", "1", … for data that comes as ids."""
-        return cls(kind, lambda: [str(id) for id in range(size)], size)
+        return cls(kind, partial(_numbers, size), size)
+
+
+# Functions with names, so that a graph can be sent to another process.
+def _read_names(path: Path) -> list[str]:
+    names: list[str] = pyarrow.parquet.read_table(path)["name"].to_pylist()
+    return names
+
+
+def _numbers(size: int) -> list[str]:
+    return [str(id) for id in range(size)]
