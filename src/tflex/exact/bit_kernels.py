@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from tflex.compiled import kernel
+from tflex.compiled import inlined
 
 ONE = np.uint64(1)
 ZERO = np.uint64(0)
@@ -48,7 +48,7 @@ def ones(typing_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
-@kernel
+@inlined
 def lower_bound(values, first, last, wanted):
     """The first position in [first, last) whose value is not less than the wanted one."""
     while first < last:
@@ -60,19 +60,19 @@ def lower_bound(values, first, last, wanted):
     return first
 
 
-@kernel
+@inlined
 def contains(values, first, last, wanted):
     """Whether sorted values[first:last] hold a value."""
     at = lower_bound(values, first, last, wanted)
     return at < last and values[at] == wanted
 
 
-@kernel
+@inlined
 def test_bit(bits, row, t):
     return (bits[row, t >> 6] >> np.uint64(t & 63)) & ONE != ZERO
 
 
-@kernel
+@inlined
 def set_range(bits, row, first, last):
     """Set the bits first … last of a row."""
     if first > last:
@@ -89,7 +89,7 @@ def set_range(bits, row, first, last):
     bits[row, right] |= high
 
 
-@kernel
+@inlined
 def any_bit(bits, row, first, last):
     """Whether one of the bits first … last of a row is set."""
     if first > last:
@@ -107,17 +107,43 @@ def any_bit(bits, row, first, last):
     return False
 
 
-@kernel
-def bounds_of_row(bits, row):
-    """The lowest and highest set bit of a row; (1, 0) where none is."""
-    words = bits.shape[1]
-    first = 0
-    while first < words and bits[row, first] == ZERO:
+@inlined
+def clear_beyond(bits, row, low, high, first, last):
+    """Clear the words of [first, last] that the words of [low, high] do not hold."""
+    if low > high:
+        for word in range(first >> 6, (last >> 6) + 1):
+            bits[row, word] = ZERO
+        return
+    for word in range(first >> 6, low >> 6):
+        bits[row, word] = ZERO
+    for word in range((high >> 6) + 1, (last >> 6) + 1):
+        bits[row, word] = ZERO
+
+
+@inlined
+def word_within(bits, row, word, low, high):
+    """A word of the set with these bounds; its row has no bits (is a range) where bits is empty."""
+    if low > high or word < low >> 6 or word > high >> 6:
+        return ZERO
+    if bits.shape[0] > 0:
+        return bits[row, word]
+    mask = FULL
+    if word == low >> 6:
+        mask &= FULL << np.uint64(low & 63)
+    if word == high >> 6:
+        mask &= FULL >> np.uint64(63 - (high & 63))
+    return mask
+
+
+@inlined
+def tight_bounds(bits, row, low, high):
+    """The lowest and highest set bit in the words of [low, high]; (1, 0) where none is."""
+    first, last = low >> 6, high >> 6
+    while first <= last and bits[row, first] == ZERO:
         first += 1
-    if first == words:
+    if first > last:
         return 1, 0
-    last = words - 1
     while bits[row, last] == ZERO:
         last -= 1
-    low = first * 64 + np.int64(trailing_zeros(bits[row, first]))
-    return low, last * 64 + 63 - np.int64(leading_zeros(bits[row, last]))
+    least = first * 64 + np.int64(trailing_zeros(bits[row, first]))
+    return least, last * 64 + 63 - np.int64(leading_zeros(bits[row, last]))

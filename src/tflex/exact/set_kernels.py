@@ -8,13 +8,14 @@ import numpy as np
 
 from tflex.compiled import kernel
 from tflex.exact.bit_kernels import (
+    FULL,
     ONE,
     ZERO,
-    bounds_of_row,
     contains,
     ones,
-    set_range,
+    tight_bounds,
     trailing_zeros,
+    word_within,
 )
 
 INTERSECTION, UNION, DIFFERENCE = 0, 1, 2
@@ -86,18 +87,6 @@ def complement_lists(offsets, ids, size):
 
 
 @kernel
-def dense_bits(lows, highs, bits, time_count):
-    """Time sets as bit rows, whether they were ranges or not."""
-    if bits.shape[0] > 0:
-        return bits
-    count = len(lows)
-    out = np.zeros((count, (time_count + 63) // 64), np.uint64)
-    for row in range(count):
-        set_range(out, row, lows[row], highs[row])
-    return out
-
-
-@kernel
 def merge_times(lows_a, highs_a, bits_a, lows_b, highs_b, bits_b, operation, time_count):
     """A∩B or A∪B for every row of two batches of time sets."""
     count = len(lows_a)
@@ -107,50 +96,61 @@ def merge_times(lows_a, highs_a, bits_a, lows_b, highs_b, bits_b, operation, tim
             lows[row] = max(lows_a[row], lows_b[row])
             highs[row] = min(highs_a[row], highs_b[row])
         return lows, highs, bits_a
-    left = dense_bits(lows_a, highs_a, bits_a, time_count)
-    right = dense_bits(lows_b, highs_b, bits_b, time_count)
-    out = np.empty(left.shape, np.uint64)
+    out = np.empty((count, (time_count + 63) // 64), np.uint64)
     for row in range(count):
-        for word in range(out.shape[1]):
-            if operation == INTERSECTION:
-                out[row, word] = left[row, word] & right[row, word]
-            else:
-                out[row, word] = left[row, word] | right[row, word]
-        lows[row], highs[row] = bounds_of_row(out, row)
+        low_a, high_a, low_b, high_b = lows_a[row], highs_a[row], lows_b[row], highs_b[row]
+        if operation == INTERSECTION:
+            low, high = max(low_a, low_b), min(high_a, high_b)
+        elif low_a > high_a:
+            low, high = low_b, high_b
+        elif low_b > high_b:
+            low, high = low_a, high_a
+        else:
+            low, high = min(low_a, low_b), max(high_a, high_b)
+        if low > high:
+            lows[row], highs[row] = 1, 0
+            continue
+        for word in range(low >> 6, (high >> 6) + 1):
+            left = word_within(bits_a, row, word, low_a, high_a)
+            right = word_within(bits_b, row, word, low_b, high_b)
+            out[row, word] = left & right if operation == INTERSECTION else left | right
+        lows[row], highs[row] = tight_bounds(out, row, low, high)
     return lows, highs, out
 
 
 @kernel
 def complement_times(lows, highs, bits, time_count):
     """T − A for every row."""
-    dense = dense_bits(lows, highs, bits, time_count)
-    every = np.zeros((1, dense.shape[1]), np.uint64)
-    set_range(every, 0, 0, time_count - 1)
-    count = len(lows)
-    out = np.empty(dense.shape, np.uint64)
+    count, words = len(lows), (time_count + 63) // 64
+    out = np.empty((count, words), np.uint64)
     low, high = np.empty(count, np.int32), np.empty(count, np.int32)
     for row in range(count):
-        for word in range(out.shape[1]):
-            out[row, word] = every[0, word] & ~dense[row, word]
-        low[row], high[row] = bounds_of_row(out, row)
+        for word in range(words):
+            out[row, word] = ~word_within(bits, row, word, lows[row], highs[row])
+        out[row, words - 1] &= FULL >> np.uint64(63 - ((time_count - 1) & 63))
+        low[row], high[row] = tight_bounds(out, row, 0, time_count - 1)
     return low, high, out
 
 
 @kernel
-def shift_bits(bits, time_count):
+def shift_bits(lows, highs, bits, time_count):
     """{t+1 : t∈A} ∩ T for every bit row."""
+    count = len(lows)
     out = np.empty(bits.shape, np.uint64)
-    count = bits.shape[0]
-    lows, highs = np.empty(count, np.int32), np.empty(count, np.int32)
-    every = np.zeros((1, bits.shape[1]), np.uint64)
-    set_range(every, 0, 0, time_count - 1)
+    low, high = np.empty(count, np.int32), np.empty(count, np.int32)
     for row in range(count):
-        carry = ZERO
-        for word in range(bits.shape[1]):
-            out[row, word] = ((bits[row, word] << ONE) | carry) & every[0, word]
-            carry = bits[row, word] >> np.uint64(63)
-        lows[row], highs[row] = bounds_of_row(out, row)
-    return lows, highs, out
+        first, last = lows[row] + 1, min(highs[row] + 1, time_count - 1)
+        if first > last:
+            low[row], high[row] = 1, 0
+            continue
+        for word in range(first >> 6, (last >> 6) + 1):
+            out[row, word] = word_within(bits, row, word, lows[row], highs[row]) << ONE
+            if word > 0:
+                below = word_within(bits, row, word - 1, lows[row], highs[row])
+                out[row, word] |= below >> np.uint64(63)
+        out[row, last >> 6] &= FULL >> np.uint64(63 - (last & 63))
+        low[row], high[row] = tight_bounds(out, row, first, last)
+    return low, high, out
 
 
 @kernel
@@ -161,20 +161,19 @@ def list_times(lows, highs, bits):
     offsets[0] = 0
     for row in range(count):
         size = max(0, highs[row] - lows[row] + 1)
-        if bits.shape[0] > 0:
+        if size > 0 and bits.shape[0] > 0:
             size = 0
-            for word in range(bits.shape[1]):
+            for word in range(lows[row] >> 6, (highs[row] >> 6) + 1):
                 size += np.int64(ones(bits[row, word]))
         offsets[row + 1] = offsets[row] + size
     ids = np.empty(offsets[count], np.int32)
     for row in range(count):
         position = offsets[row]
         if bits.shape[0] == 0:
-            for t in range(lows[row], highs[row] + 1):
-                ids[position] = t
-                position += 1
-        else:
-            for word in range(bits.shape[1]):
+            for at in range(offsets[row + 1] - position):
+                ids[position + at] = lows[row] + at
+        elif offsets[row + 1] > position:
+            for word in range(lows[row] >> 6, (highs[row] >> 6) + 1):
                 rest = bits[row, word]
                 while rest != ZERO:
                     ids[position] = word * 64 + np.int64(trailing_zeros(rest))

@@ -121,7 +121,8 @@ class EntitySets:
 class TimeSets:
     """Time sets by their bounds; `bits` (no rows: sets without gaps) has a bit row for each.
 
-    Bounds are exact; an empty set has low > high.
+    Bounds are exact; an empty set has low > high. The words of a bit row outside its bounds are
+    undefined, so that a set of a few days costs a few words, however long the calendar is.
     """
 
     lows: Ids
@@ -178,7 +179,9 @@ class TimeSets:
     def next(self) -> TimeSets:
         """{t+1 : t∈A} ∩ T."""
         if len(self.bits):
-            lows, highs, bits = set_kernels.shift_bits(self.bits, self.universe)
+            lows, highs, bits = set_kernels.shift_bits(
+                self.lows, self.highs, self.bits, self.universe
+            )
             return TimeSets(lows, highs, bits, self.universe)
         highs = np.where(self.lows > self.highs, self.highs, self.highs + 1)
         highs = np.minimum(highs, self.universe - 1).astype(np.int32)
