@@ -10,7 +10,7 @@ import typer
 
 from tflex.errors import TflexError
 
-MODULES = ("data",)
+MODULES = ("ask", "data", "demo", "queries")
 """Modules of this room; each has `register(root)`. They import heavy things inside functions only,
 because all of them are read for `tflex --help`."""
 
