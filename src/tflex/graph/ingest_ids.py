@@ -162,7 +162,7 @@ def _batches(
     )
     query = f"SELECT {columns} FROM read_parquet($path) WHERE {valid}"
     with _data_errors(source):
-        yield from db.sql(query, params={"path": str(source.path)}).to_arrow_reader(BATCH)
+        yield from db.sql(query, params={"path": source.pattern}).to_arrow_reader(BATCH)
 
 
 def _one_row(
@@ -170,7 +170,7 @@ def _one_row(
 ) -> tuple[Any, ...]:
     query = f"{select} FROM read_parquet($path, file_row_number=true) {rest}"
     with _data_errors(source):
-        (row,) = db.execute(query, {"path": str(source.path)}).fetchall()
+        (row,) = db.execute(query, {"path": source.pattern}).fetchall()
     return tuple(row)
 
 

@@ -159,7 +159,7 @@ class TextRows:
             'UNION ALL SELECT "end" FROM facts) GROUP BY 1 ORDER BY 1'
         ).fetchall()
         self._make_enum("time", [text for text, _ in rows])
-        texts = [_WHOLE_FLOAT.sub(r"\1", text) for text, _ in rows]
+        texts = [_WHOLE_FLOAT.sub(r"\1", text.strip()) for text, _ in rows]
         given = self.lists.get("timestamp")
         if given is None:
             uses: Counter[str] = Counter()

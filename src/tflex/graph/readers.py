@@ -137,7 +137,7 @@ def _jsonl_shape(source: Source, mapping: Mapping[str, str]) -> Shape | None:
 def _parquet_shape(source: Source, mapping: Mapping[str, str]) -> Shape:
     with duckdb.connect() as db:
         columns = db.execute(
-            "DESCRIBE SELECT * FROM read_parquet($path)", {"path": str(source.path)}
+            "DESCRIBE SELECT * FROM read_parquet($path)", {"path": source.pattern}
         ).fetchall()
     names, types = [row[0] for row in columns], [str(row[1]) for row in columns]
     layout = find_layout(str(source.path), names, len(names), mapping)
@@ -189,7 +189,7 @@ def _read_delimited_fast(db: duckdb.DuckDBPyConnection, source: Source, shape: S
         f"quote=$quote, escape=$quote, header=false, auto_detect=false, columns={columns}, "
         f"strict_mode=true, null_padding=false) "
         f"WHERE coalesce(trim(concat({every}), $blank), '') <> '' OFFSET {int(shape.header)}",
-        {"file": source.number, "path": str(source.path), "delimiter": shape.delimiter,
+        {"file": source.number, "path": source.pattern, "delimiter": shape.delimiter,
          "quote": quote, "blank": WHITESPACE},
     )  # fmt: skip
 
@@ -206,7 +206,7 @@ def _read_json_fast(db: duckdb.DuckDBPyConnection, source: Source, shape: Shape)
         f"INSERT INTO facts SELECT $file, NULL, {chosen} FROM read_json($path, "
         f"format='newline_delimited', columns={{{columns}}}) "
         f"WHERE NOT ({' AND '.join(f'{key} IS NULL' for key in keys)})",
-        {"file": source.number, "path": str(source.path), "blank": WHITESPACE},
+        {"file": source.number, "path": source.pattern, "blank": WHITESPACE},
     )
 
 
@@ -216,7 +216,7 @@ def _read_parquet(db: duckdb.DuckDBPyConnection, source: Source, shape: Shape) -
         db.execute(
             f"INSERT INTO facts SELECT $file, file_row_number + 1, {chosen} "
             "FROM read_parquet($path, file_row_number=true)",
-            {"file": source.number, "path": str(source.path), "blank": WHITESPACE},
+            {"file": source.number, "path": source.pattern, "blank": WHITESPACE},
         )
     except duckdb.Error as error:
         raise DataError(f"{source.path}: {first_line(error)}") from None

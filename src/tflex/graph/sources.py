@@ -17,7 +17,8 @@ FORMS: dict[str, Form] = {
     ".parquet": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
 }  # fmt: skip
 LISTS = {"entities.txt": "entity", "relations.txt": "relation", "timestamps.txt": "timestamp"}
-WHITESPACE = " \t\r\n\x0b\x0c\xa0"
+WHITESPACE = " \t\r\n\x0b\x0c"
+"""What is cut off around names. Not the no-break space: published names end in one."""
 _SPLIT = re.compile(r"(train|valid|test)([._-].*)?")
 
 
@@ -37,6 +38,11 @@ class Source:
     @property
     def suffix(self) -> str:
         return _suffix(self.path)
+
+    @property
+    def pattern(self) -> str:
+        """The path for DuckDB, which would take some characters for wildcards."""
+        return "".join(f"[{c}]" if c in "*?[" else c for c in str(self.path))
 
 
 def collect(paths: Iterable[str | Path]) -> tuple[list[Source], dict[str, list[str]]]:
