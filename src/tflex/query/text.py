@@ -13,6 +13,7 @@ import json
 import warnings
 from collections.abc import Iterable
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,24 @@ def parse_structures(path: str | Path, known: Structures = STRUCTURES) -> list[S
     if not found:
         raise QueryError(f"{path}: holds no structure (a function that returns a query)")
     return found
+
+
+def parse_structure(text: str) -> Structure:
+    """Read a structure as `print_structure` writes it."""
+    tree = _syntax(text).body[0]
+    if not isinstance(tree, ast.FunctionDef):
+        raise QueryError("a structure is a function that returns a query", text, 0)
+    return _Reader(text, Structures()).structure(tree)
+
+
+def print_structure(structure: Structure) -> str:
+    """A structure as a typed function of operators alone."""
+    words = {sort: name for name, sort in reversed(ANNOTATIONS.items())}
+    slots = ", ".join(f"{slot.name}: {words[slot.sort]}" for slot in structure.parameters)
+    result = {Sort.ENTITY: "EntitySet", Sort.TIME: "TimeSet"}[structure.sort]
+    *assignments, body = print_query(structure.body).split("; ")
+    lines = [*assignments, f"return {body}"]
+    return "\n    ".join([f"def {structure.name}({slots}) -> {result}:", *lines]) + "\n"
 
 
 def _is_text(statement: ast.stmt) -> bool:
@@ -386,12 +405,14 @@ def print_query(query: Node, graph: TemporalGraph | None = None) -> str:
     for node in order:
         for argument in node.arguments:
             uses[id(argument)] = uses.get(id(argument), 0) + 1
+    taken = {node.name for node in order if isinstance(node, Slot)}
+    free = (name for name in map("x{}".format, count(1)) if name not in taken)
     texts: dict[int, str] = {}
     assignments: list[str] = []
     for node in order:
         text = _print_node(node, [texts[id(argument)] for argument in node.arguments], graph)
         if uses.get(id(node), 0) > 1 and not isinstance(node, Leaf):
-            name = f"x{len(assignments) + 1}"
+            name = next(free)
             assignments.append(f"{name} = {text}")
             text = name
         texts[id(node)] = text
