@@ -34,8 +34,9 @@ def test_import_says_what_it_made(tmp_path: Path, capsys: Capture) -> None:
 
 def test_import_passes_its_options_on(tmp_path: Path, capsys: Capture) -> None:
     path = put(tmp_path, "x.csv", "who,what,whom,when\na,r,b,2014-01-01\nb,r,a,2014-02-01\nb,r\n")
-    options = ["--columns", "subject=who,relation=what,object=whom,time=when",
-               "--split", "0,0.5,0.5", "--unit", "month", "--skip-bad", "--name", "mine", "--header", "--json"]  # fmt: skip
+    options = ["--columns", "subject=who,relation=what,object=whom,time=when"]
+    options += ["--split", "0,0.5,0.5", "--unit", "month", "--skip-bad", "--name", "mine"]
+    options += ["--header", "--json"]
     assert run(["data", "import", str(path), "--out", str(tmp_path / "out"), *options]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["facts"] == {"train": 0, "valid": 1, "test": 1}
