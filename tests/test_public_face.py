@@ -15,7 +15,7 @@ NAMES = {
     "STRUCTURES", "After", "And", "Before", "Between", "DataError", "Engine", "Entity",
     "EntitySet", "Equivalent", "Implies", "Next", "Not", "Or", "Pe", "Pt", "QueryError",
     "Relation", "TemporalGraph", "TflexError", "Time", "TimeSet", "UnknownName",
-    "UnsupportedOperator", "Xor", "parse", "print_query", "structure",
+    "UnsupportedOperator", "Xor", "bind", "parse", "print_query", "structure",
 }  # fmt: skip
 
 

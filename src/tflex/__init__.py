@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from tflex.query.published import STRUCTURES
     from tflex.query.structures import Entity, EntitySet, Relation, Time, TimeSet, structure
-    from tflex.query.text import parse, print_query
+    from tflex.query.text import bind, parse, print_query
 
 __all__ = [
     "STRUCTURES",
@@ -67,6 +67,7 @@ __all__ = [
     "UnknownName",
     "UnsupportedOperator",
     "Xor",
+    "bind",
     "parse",
     "print_query",
     "structure",
@@ -80,7 +81,7 @@ _HOMES = {
                             "Not", "Or", "Pe", "Pt", "Xor"),
     "tflex.query.published": ("STRUCTURES",),
     "tflex.query.structures": ("Entity", "EntitySet", "Relation", "Time", "TimeSet", "structure"),
-    "tflex.query.text": ("parse", "print_query"),
+    "tflex.query.text": ("bind", "parse", "print_query"),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
