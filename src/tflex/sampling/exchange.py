@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -48,36 +48,44 @@ class Answerer:
         return Queries(anchors, targets, before, missing, retraction)
 
 
-def import_queries(graph: TemporalGraph, folder: str | Path, filed: Iterable[FiledQueries],
-                   level: Level, overwrite: bool = False) -> QueryDataset:  # fmt: skip
+def import_queries(graph: TemporalGraph, folder: str | Path,
+                   filed: Mapping[Level, Iterable[FiledQueries]],
+                   overwrite: bool = False) -> QueryDataset:  # fmt: skip
     """Make query files of published ones, all their queries in their order, answered anew.
 
     What they repeat or share with other splits stays, and so do queries without targets; `describe`
-    tells. Another split, or another structure, is added to what was imported before.
+    tells. Other splits, or other structures, are added to what was imported before.
     """
     folder, answerer = Path(folder), Answerer(graph)
     with alone_in(folder):
-        manifest = compatible(folder, Manifest(graph.content_hash, "imported", None), overwrite)
-        for one in filed:
-            structure = one.structure
-            record = manifest.records.setdefault(structure.name, StructureRecord(structure))
-            if record.definition != print_structure(structure):
-                raise DataError(f"{folder} holds queries of another structure {structure.name}")
-            if level in record.splits:
-                raise DataError(
-                    f"{folder} holds {level.name} queries of {structure.name} already; "
-                    "--overwrite replaces all queries there"
-                )
-            path = file_of(folder, level, structure.name)
-            path.parent.mkdir(exist_ok=True)
-            with QueryWriter(path.with_suffix(UNFINISHED), has_absence(structure)) as writer:
-                for start in range(0, len(one), ROWS_PER_GROUP):
-                    anchors = one.anchors[start : start + ROWS_PER_GROUP]
-                    writer.write(answerer.queries(structure, level, anchors))
-            path.with_suffix(UNFINISHED).replace(path)
-            record.splits[level] = SplitRecord(len(one), len(one))
-            manifest.save(folder)
+        manifest = Manifest(graph.content_hash, "imported", None)
+        manifest = compatible(folder, manifest, overwrite)
+        for level, listed in filed.items():
+            for one in listed:
+                _import(answerer, folder, manifest, one, level)
+                manifest.save(folder)
     return QueryDataset(folder, manifest)
+
+
+def _import(answerer: Answerer, folder: Path, manifest: Manifest, filed: FiledQueries,
+            level: Level) -> None:  # fmt: skip
+    structure = filed.structure
+    record = manifest.records.setdefault(structure.name, StructureRecord(structure))
+    if record.definition != print_structure(structure):
+        raise DataError(f"{folder} holds queries of another structure named {structure.name}")
+    if level in record.splits:
+        raise DataError(
+            f"{folder} holds {level.name} queries of {structure.name} already; "
+            "--overwrite replaces all queries there"
+        )
+    path = file_of(folder, level, structure.name)
+    path.parent.mkdir(exist_ok=True)
+    with QueryWriter(path.with_suffix(UNFINISHED), has_absence(structure)) as writer:
+        for start in range(0, len(filed), ROWS_PER_GROUP):
+            anchors = filed.anchors[start : start + ROWS_PER_GROUP]
+            writer.write(answerer.queries(structure, level, anchors))
+    path.with_suffix(UNFINISHED).replace(path)
+    record.splits[level] = SplitRecord(len(filed), len(filed))
 
 
 def export_queries(graph: TemporalGraph, dataset: QueryDataset, folder: str | Path,

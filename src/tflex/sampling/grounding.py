@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tflex.errors import QueryError
 from tflex.graph.facts import Facts, Ids
 from tflex.graph.temporal_graph import TemporalGraph
 from tflex.query.algebra import (
@@ -185,6 +186,8 @@ class Outline:
         for node in outline.order:
             if not isinstance(node, Slot):
                 GROUNDING.rule_of(node)
+        if not outline.atoms:
+            raise QueryError(f"{structure.name} asks for no fact: it has neither Pe nor Pt")
         return outline
 
     @cached_property
