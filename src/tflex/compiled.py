@@ -29,7 +29,16 @@ def _cache_folder() -> str:
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function on its first call (no Python objects, no GIL) and keep it on disk."""
-    compiled: Any = numba.njit(nogil=True)(function)
+    return _compiled(function, {})
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A kernel that is put into its callers; a call that passes arrays costs more than its work."""
+    return _compiled(function, {"forceinline": True})
+
+
+def _compiled(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    compiled: Any = numba.njit(nogil=True, **options)(function)
     previous = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = _cache_folder()
     try:

@@ -1,4 +1,4 @@
-"""The training loop, to be read top to bottom: batches, loss, optimizer, validation, checkpoints."""
+"""The training loop, to be read top to bottom: batch, loss, update, validation, checkpoint."""
 
 from __future__ import annotations
 
