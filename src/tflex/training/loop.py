@@ -15,6 +15,7 @@ import torch
 import torch.distributed as distributed
 from torch import Tensor
 
+from tflex.errors import TflexError
 from tflex.models.loss import query_losses, subsampling_weights, weighted_mean
 from tflex.models.tflex import TflexModel
 from tflex.query.algebra import Sort
@@ -73,6 +74,10 @@ def softmax_losses(
     return torch.logsumexp(torch.cat((-positive.unsqueeze(1) / temperature, logits), 1), 1) + (
         positive / temperature
     )
+
+
+class TrainingDiverged(TflexError):
+    """The loss is no number any more."""
 
 
 class Objective:
@@ -280,6 +285,11 @@ class Trainer:
             path.write_text("".join(kept))
 
     def _report(self, loss: float) -> None:
+        if not math.isfinite(loss):
+            raise TrainingDiverged(
+                f"the loss is {loss} at step {self.progress.step}: training has diverged; "
+                "try a lower learning rate, a longer warm-up or a smaller clip"
+            )
         progress, fraction = self.progress, self.fraction()
         rate = progress.step / max(progress.seconds, 1e-9)
         left = progress.seconds * (1 - fraction) / max(fraction, 1e-9)

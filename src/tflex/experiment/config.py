@@ -1,0 +1,128 @@
+"""The frozen configuration of a run: unknown options are errors, and the run folder records all."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tflex.errors import TflexError
+
+
+class ConfigError(TflexError):
+    """An option that does not exist or has a wrong value."""
+
+
+class Section(BaseModel):
+    """A part of the configuration."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ModelConfig(Section):
+    """Which model, and its sizes."""
+
+    spec: Literal["tflex", "tflex-published"] = "tflex"
+    dim: int = Field(800, ge=1)
+    hidden: tuple[int, ...] = (800, 800)
+    margin: float = Field(15.0, gt=0)
+    """γ; it also sets the range ±(γ + 2)/d in which tokens start."""
+    logic_weight: float | None = None
+
+
+class BatchConfig(Section):
+    """What a batch is made of."""
+
+    size: int = Field(512, ge=1)
+    negatives: int = Field(128, ge=1)
+    own_negatives: bool = False
+    """Each query draws negatives of its own, instead of all sharing the batch's."""
+    weights: dict[str, float] = Field(default_factory=dict)
+    """Share of a batch by structure; 1 where none is given."""
+
+
+class TrainingConfig(Section):
+    """How the model is trained."""
+
+    structures: str = "train"
+    """`train` (the four groups of the paper), `all`, groups or names, with commas between them."""
+    steps: int | None = Field(300_000, ge=1)
+    minutes: float | None = Field(None, gt=0)
+    learning_rate: float = Field(1e-4, gt=0)
+    schedule: Literal["constant", "published", "cosine"] = "published"
+    warm_up: int = Field(0, ge=0)
+    loss: Literal["margin", "softmax"] = "margin"
+    temperature: float = Field(1.0, gt=0)
+    precision: Literal["fp32", "bf16"] = "fp32"
+    clip: float | None = Field(None, gt=0)
+    validate_every: int = Field(5_000, ge=1)
+    validation_queries: int = Field(100, ge=1)
+    """Validation queries of each structure."""
+    patience: int | None = Field(None, ge=1)
+    checkpoint_every: int = Field(1_000, ge=1)
+    checkpoint_minutes: float = Field(5.0, gt=0)
+
+
+class RunConfig(Section):
+    """Everything that decides a run beside the data."""
+
+    preset: str
+    seed: int = 0
+    device: str = "auto"
+    threads: int | None = Field(None, ge=1)
+    model: ModelConfig = ModelConfig()
+    batch: BatchConfig = BatchConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+def changed(config: RunConfig, assignments: list[str]) -> RunConfig:
+    """A configuration with `section.key=value` applied; values are read as JSON, else as text."""
+    data = config.model_dump()
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        if not equals:
+            raise ConfigError(f"--set takes section.key=value, not {assignment!r}")
+        _assign(data, path.strip(), _value(text.strip()))
+    try:
+        return RunConfig.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{place}: {first['msg']} (got {first['input']!r})") from None
+
+
+def _assign(data: dict[str, Any], path: str, value: Any) -> None:
+    *sections, key = path.split(".")
+    place = data
+    for section in sections:
+        if not isinstance(place.get(section), dict):
+            raise _unknown(path, data)
+        place = place[section]
+    # The weights are a table by structure name, so that any name may be a key there.
+    if key not in place and sections != ["batch", "weights"]:
+        raise _unknown(path, data)
+    place[key] = value
+
+
+def _unknown(path: str, data: dict[str, Any]) -> ConfigError:
+    known = list(_paths(data))
+    near = get_close_matches(path, known, n=3, cutoff=0.4)
+    hint = f"; did you mean {', '.join(near)}?" if near else ""
+    return ConfigError(f"unknown option {path}{hint}")
+
+
+def _paths(data: dict[str, Any], prefix: str = "") -> Any:
+    for key, value in data.items():
+        if isinstance(value, dict) and value:
+            yield from _paths(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return {"none": None, "None": None}.get(text, text)
