@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+WINDOW = 160
+"""How much of a query's line an error shows."""
+
 
 class TflexError(Exception):
     """Bad input, said in one message that names the place and the value."""
@@ -28,8 +31,12 @@ class QueryError(TflexError):
         text, column = self.text or "", self.column or 0
         start = text.rfind("\n", 0, column) + 1
         end = text.find("\n", column)
-        line = text[start : end if end >= 0 else len(text)]
-        return f"{self.reason}\n  {line}\n  {' ' * (column - start)}^ column {column + 1}"
+        line, place = text[start : end if end >= 0 else len(text)], column - start
+        if len(line) > WINDOW:
+            # Of a long line, what stands around the place.
+            first = max(0, place - WINDOW // 2)
+            line, place = line[first : first + WINDOW], place - first
+        return f"{self.reason}\n  {line}\n  {' ' * place}^ column {column + 1}"
 
 
 class UnknownName(QueryError):

@@ -276,7 +276,7 @@ class Not(Node):
 class After(Node):
     """{t : t > max times}; all of T for no times."""
 
-    names = ("after",)
+    names = ("after", "After")
     time_name = "TimeAfter"
     parameters = (_TIMES,)
     result = Sort.TIME
@@ -286,7 +286,7 @@ class After(Node):
 class Before(Node):
     """{t : t < min times}; all of T for no times."""
 
-    names = ("before",)
+    names = ("before", "Before")
     time_name = "TimeBefore"
     parameters = (_TIMES,)
     result = Sort.TIME
@@ -296,7 +296,7 @@ class Before(Node):
 class Next(Node):
     """{t+1 : t∈times} ∩ T."""
 
-    names = ("next",)
+    names = ("next", "Next")
     time_name = "TimeNext"
     parameters = (_TIMES,)
     result = Sort.TIME
@@ -320,7 +320,7 @@ class Derived(Node):
 class Between(Derived):
     """And(After(first), Before(second))."""
 
-    names = ("between",)
+    names = ("between", "Between")
     time_name = "TimeBetween"
     parameters = (Parameter("first", Sort.TIME), Parameter("second", Sort.TIME))
     result = Sort.TIME

@@ -102,12 +102,19 @@ class Structures:
         return structure
 
     def get(self, name: str) -> Structure | None:
-        return self._by_name.get(name)
+        """A structure by name or alias; `NAME_DM` and `NAME_DNF` are its rewritten forms."""
+        found = self._by_name.get(name)
+        stem, _, form = name.rpartition("_")
+        if found is not None or form not in ("DM", "DNF") or stem not in self._by_name:
+            return found
+        from tflex.query import rewrite
+
+        return (rewrite.dm if form == "DM" else rewrite.dnf)(self._by_name[stem])
 
     def __getitem__(self, name: str) -> Structure:
         from difflib import get_close_matches
 
-        found = self._by_name.get(name)
+        found = self.get(name)
         if found is None:
             near = get_close_matches(name, self._by_name, n=3, cutoff=0.5)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
@@ -115,7 +122,7 @@ class Structures:
         return found
 
     def __contains__(self, name: str) -> bool:
-        return name in self._by_name
+        return self.get(name) is not None
 
     def __iter__(self) -> Iterator[Structure]:
         return iter(self._listed)
