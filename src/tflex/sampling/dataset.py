@@ -126,7 +126,7 @@ def sample_dataset(
         tasks = [task for one in dealt if (task := _task(folder, manifest, one, counts[one.name]))]
         manifest.unfinished = [task.structure.name for task in tasks]
         manifest.save(folder)
-        for left_over in folder.glob(f"*/*{UNFINISHED}"):
+        for left_over in folder.rglob(f"*{UNFINISHED}"):
             left_over.unlink()
         _draw(Work(graph, folder, settings, tasks, workers, _counter(tasks, progress)), manifest)
     return QueryDataset(folder, manifest)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
+from tflex.errors import TflexError
 from tflex.graph.facts import Level
 from tflex.graph.temporal_graph import TemporalGraph
 from tflex.query.structures import Structure
@@ -130,7 +133,11 @@ class Work:
     def _in_processes(self, finish: Callable[[Done], None]) -> None:
         context = multiprocessing.get_context("spawn")
         self.messages, stop = context.Queue(), context.Event()
-        start = (self.graph, self.folder, self.settings, self.messages, stop)
+        # By a file, because processes that get much by their pipe start one after the other.
+        parcel = self.folder / f".graph{UNFINISHED}"
+        with parcel.open("wb") as stream:
+            pickle.dump(self.graph, stream, pickle.HIGHEST_PROTOCOL)
+        start = (parcel, self.folder, self.settings, self.messages, stop)
         pool = ProcessPoolExecutor(
             min(self.workers, len(self.tasks)), context, initializer=_start, initargs=start
         )
@@ -142,6 +149,11 @@ class Work:
                 self._pass_messages_on()
                 for future in finished:
                     finish(future.result())
+        except BrokenProcessPool:
+            raise TflexError(
+                "a worker process was ended from outside, for want of memory perhaps; what is "
+                "finished is kept, so run the same again, with fewer workers"
+            ) from None
         except BaseException:
             stop.set()
             pool.shutdown(cancel_futures=True)
@@ -152,6 +164,7 @@ class Work:
             raise
         finally:
             pool.shutdown(cancel_futures=True)
+            parcel.unlink()
 
     def _pass_messages_on(self) -> None:
         with contextlib.suppress(Empty):
@@ -162,9 +175,10 @@ class Work:
 class _Process:
     """What a worker process keeps between tasks."""
 
-    def __init__(self, graph: TemporalGraph, folder: Path, settings: SamplingSettings,
+    def __init__(self, parcel: Path, folder: Path, settings: SamplingSettings,
                  messages: Any, stop: Any) -> None:  # fmt: skip
-        self.sources = Sources(graph)
+        with parcel.open("rb") as stream:
+            self.sources = Sources(pickle.load(stream))
         self.folder = folder
         self.settings = settings
         self.messages = messages
