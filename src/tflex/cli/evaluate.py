@@ -1,0 +1,250 @@
+"""`tflex evaluate`: a run, or reasoners without weights, on a query set by the two protocols."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tflex.cli.output import AsJson, progress_bar
+from tflex.cli.targets import DataDir, Target, dataset_of_run, find, open_target
+from tflex.errors import DataError
+
+if TYPE_CHECKING:
+    from tflex.evaluation import Report
+    from tflex.evaluation.tables import Table
+    from tflex.experiment.evaluating import Asked, Contestant
+    from tflex.graph.facts import Level
+    from tflex.graph.temporal_graph import TemporalGraph
+    from tflex.query.structures import Structure, Structures
+    from tflex.sampling.dataset import QueryDataset
+
+REASONERS = ("exact", "embedding", "frequency")
+
+
+def register(root: typer.Typer) -> None:
+    root.command("evaluate")(evaluate)
+
+
+def evaluate(
+    target: Target,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--queries",
+            metavar="FILES|DIR",
+            help="Published query files (JSON lines), a folder of them, or a folder of sampled "
+            "queries; those of the dataset by default. Repeatable.",
+            show_default=False,
+        ),
+    ] = None,
+    protocol: Annotated[
+        str, typer.Option("--protocol", metavar="strict,published", help="One or both.")
+    ] = "strict,published",
+    split: Annotated[
+        str, typer.Option("--split", metavar="valid|test", help="Whose facts are to be found.")
+    ] = "test",
+    structures: Annotated[
+        str | None,
+        typer.Option(
+            "--structures",
+            metavar="WHICH",
+            help="Names, groups, `train`, `all` or a FILE.py, with commas between; "
+            "all that there are by default.",
+            show_default=False,
+        ),
+    ] = None,
+    view: Annotated[
+        str | None,
+        typer.Option(
+            "--view",
+            metavar="train|valid|test",
+            help="The facts given to exact and frequency reasoners; by default train, and under "
+            "`strict` valid when testing.",
+            show_default=False,
+        ),
+    ] = None,
+    reasoners: Annotated[
+        str | None,
+        typer.Option(
+            "--reasoners",
+            metavar="LIST",
+            help="Of exact, embedding, frequency; embedding for a run, exact for a dataset by "
+            "default.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("--limit", min=1, help="Queries of each structure.", show_default=False),
+    ] = None,
+    device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
+    data_dir: DataDir = None,
+    as_json: AsJson = False,
+    latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX tables.")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Print one value a line.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")] = False,
+) -> None:
+    """Evaluate reasoners by the protocols `strict` and `published`.
+
+    Under `published` the paper's numbers and the ceiling stand beside. A run is evaluated by its
+    embeddings, a dataset by exact answers on a view of its facts.
+
+    Example: `tflex evaluate scratch/run --protocol strict,published --split valid --queries
+    ../shared/data/icews14/queries/valid`
+    """
+    from tflex.evaluation import PROTOCOLS
+    from tflex.experiment.evaluating import Evaluation, limited, with_the_papers
+    from tflex.graph.facts import Level
+    from tflex.query.selection import select
+
+    form = _format({"json": as_json, "latex": latex, "csv": csv, "markdown": markdown})
+    protocols = _listed(protocol, tuple(PROTOCOLS), "--protocol")
+    level = Level[_listed(split, ("valid", "test"), "--split")[0]]
+    names = _reasoners(target, reasoners)
+    wanted = None if structures is None else select(structures)
+    graph = open_target(target)
+    given = None if view is None else graph.view(view).level
+    if given is not None and names == ["embedding"]:
+        raise DataError("--view is for exact and frequency; a run knows what it was trained on")
+    own = _own_queries(target, graph, optional=queries is not None)
+    asked = limited(_asked(target, graph, own, queries, data_dir, level, wanted), limit)
+    known = with_the_papers(one.structure for one in asked)
+    validation = _validation(own, known)
+    contestants = _contestants(target, names, known, device)
+    reports: list[list[Report]] = []
+    with progress_bar() as progress:
+        for name in protocols:
+            evaluation = Evaluation(graph, asked, PROTOCOLS[name], level, progress)
+            reports.append([evaluation.report(one, given, validation) for one in contestants])
+    show(reports, form)
+
+
+def _format(given: dict[str, bool]) -> str:
+    chosen = [name for name, asked in given.items() if asked]
+    if len(chosen) > 1:
+        raise DataError(f"choose one of {', '.join(f'--{name}' for name in chosen)}")
+    return chosen[0] if chosen else "text"
+
+
+def _listed(text: str, known: Sequence[str], option: str) -> list[str]:
+    """Words with commas between, each a known one."""
+    words = list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
+    for word in words or [""]:
+        if word not in known:
+            raise DataError(f'{option} "{word}": there are {", ".join(known)}')
+    return words
+
+
+def _is_run(target: str) -> bool:
+    return not target.startswith("exact:") and (Path(target) / "run.json").is_file()
+
+
+def _reasoners(target: str, text: str | None) -> list[str]:
+    if text is None:
+        return ["embedding" if _is_run(target) else "exact"]
+    names = _listed(text, REASONERS, "--reasoners")
+    if "embedding" in names and not _is_run(target):
+        raise DataError(f"{target} is no run folder, so it has no embeddings")
+    return names
+
+
+def _own_queries(target: str, graph: TemporalGraph, optional: bool) -> QueryDataset | None:
+    """The target's own queries; those of a run on `demo` are in the run folder."""
+    from tflex.sampling.dataset import FOLDER, QueryDataset
+
+    folder = Path(target.removeprefix("exact:"))
+    if (folder / "run.json").is_file() and (dataset := dataset_of_run(folder)) != "demo":
+        folder = Path(dataset)
+    if not (folder / FOLDER / "manifest.json").is_file():
+        return None
+    try:
+        return QueryDataset.open(folder / FOLDER, graph)
+    except DataError as error:
+        if not optional:
+            raise
+        print(f"no thresholds are fitted: {error}", file=sys.stderr)
+        return None
+
+
+def _asked(
+    target: str, graph: TemporalGraph, own: QueryDataset | None, queries: list[Path] | None,
+    data_dir: Path | None, level: Level, wanted: list[Structure] | None,
+) -> list[Asked]:  # fmt: skip
+    """The queries that were named, or else the target's own."""
+    from tflex.experiment.evaluating import from_dataset, from_files
+    from tflex.sampling.dataset import QueryDataset
+
+    if queries is None:
+        if own is None:
+            raise DataError(
+                f"{target} has no queries of its own; draw some with `tflex queries sample`, "
+                "or give --queries FILES|DIR"
+            )
+        return from_dataset(own, level, wanted)
+    asked, files = [], []
+    for path in (find(path, data_dir) for path in queries):
+        if any((place / "manifest.json").is_file() for place in (path, path / "queries")):
+            asked += from_dataset(QueryDataset.open(path, graph), level, wanted)
+        else:
+            files.append(path)
+    return asked + (from_files(files, graph, wanted) if files else [])
+
+
+def _validation(own: QueryDataset | None, known: Structures) -> list[Asked]:
+    """Validation queries of the structures that are not ranked."""
+    from tflex.experiment.evaluating import from_dataset
+    from tflex.experiment.preparing import ROOTS
+    from tflex.graph.facts import Level
+
+    if own is None:
+        return []
+    return from_dataset(own, Level.valid, [one for one in known if type(one.body) in ROOTS])
+
+
+def _contestants(target: str, names: list[str], known: Structures, device: str
+                 ) -> list[Contestant]:  # fmt: skip
+    from tflex.experiment import evaluating
+
+    found: list[Contestant] = []
+    for name in names:
+        if name == "embedding":
+            from tflex.experiment.run import Run, choose_device
+
+            found += evaluating.embedding(Run.open(target), known, str(choose_device(device)))
+        else:
+            found += {"exact": evaluating.exact, "frequency": evaluating.frequency}[name](known)
+    return found
+
+
+def show(reports: Sequence[Sequence[Report]], form: str) -> None:
+    """Print the reports of each protocol."""
+    from tflex.evaluation import tables
+
+    every = [report for one in reports for report in one]
+    if form == "json":
+        print(tables.to_json(every), end="")
+    elif form == "csv":
+        print(tables.to_csv(every), end="")
+    else:
+        made = [table for one in reports for table in tables.tables(one)]
+        if form == "text":
+            _print_rich(made)
+        else:
+            write = {"latex": tables.to_latex, "markdown": tables.to_markdown}[form]
+            print("\n".join(write(table) for table in made), end="")
+
+
+def _print_rich(made: list[Table]) -> None:
+    from rich.console import Console
+
+    from tflex.evaluation.tables import to_rich
+
+    # A pipe has no width: cells broken over lines would be lost to grep.
+    console = Console(width=None if sys.stdout.isatty() else 10_000)
+    for table in made:
+        console.print(to_rich(table))
+        console.print()
