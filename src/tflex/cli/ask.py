@@ -1,4 +1,4 @@
-"""`tflex ask`: the exact answers of a query, in names and words."""
+"""`tflex ask`: the answers of a query, in names and words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tflex.cli.output import AsJson, print_json, print_table
+from tflex.cli.ranking import print_ranked, rank
 from tflex.cli.targets import Target, open_target
+from tflex.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,10 +63,33 @@ def ask(
         ),
     ] = None,
     structures: StructureFile = None,
+    reasoner: Annotated[
+        str,
+        typer.Option(
+            metavar="exact|embedding",
+            help="Exact answers, or all candidates ranked by the model of a run.",
+        ),
+    ] = "exact",
     as_json: AsJson = False,
 ) -> None:
-    """Answer a query exactly."""
-    answered = answer(open_target(target), query, view, known_structures(structures))
+    """Answer a query exactly, or rank all candidates with a run's embeddings.
+
+    Ranked candidates are marked: easy answers are known from the train view, hard ones are held
+    out and on the --view alone, all others are wrong.
+
+    Example: `tflex ask scratch/run 'Pe("China", "Make a visit", "2014-07-03")' --reasoner embedding`
+    """
+    known = known_structures(structures)
+    if reasoner == "embedding":
+        ranked = rank(target, query, view, known)
+        if as_json:
+            print_json(ranked.as_json(limit))
+        else:
+            print_ranked(ranked, SHOWN if limit is None else limit)
+        return
+    if reasoner != "exact":
+        raise DataError(f'--reasoner "{reasoner}": there are exact and embedding')
+    answered = answer(open_target(target), query, view, known)
     if as_json:
         print_json(answered.as_json(limit))
     else:

@@ -68,65 +68,60 @@ def contains(values, first, last, wanted):
 
 
 @inlined
-def test_bit(bits, row, t):
-    return (bits[row, t >> 6] >> np.uint64(t & 63)) & ONE != ZERO
+def grown(array, size):
+    """An array with room for at least `size` values, its content kept."""
+    larger = np.empty(max(2 * len(array), size), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+# A time set's words lie together; `origin` is where its word 0 would lie, so that the word of t is
+# `words[origin + (t >> 6)]`. Only the words between the set's bounds exist.
 
 
 @inlined
-def set_range(bits, row, first, last):
-    """Set the bits first … last of a row."""
-    if first > last:
-        return
-    left, right = first >> 6, last >> 6
-    low = FULL << np.uint64(first & 63)
-    high = FULL >> np.uint64(63 - (last & 63))
-    if left == right:
-        bits[row, left] |= low & high
-        return
-    bits[row, left] |= low
-    for word in range(left + 1, right):
-        bits[row, word] = FULL
-    bits[row, right] |= high
+def test_bit(words, origin, t):
+    return (words[origin + (t >> 6)] >> np.uint64(t & 63)) & ONE != ZERO
 
 
 @inlined
-def any_bit(bits, row, first, last):
-    """Whether one of the bits first … last of a row is set."""
-    if first > last:
-        return False
-    left, right = first >> 6, last >> 6
+def set_range(words, origin, first, last):
+    """Set the bits first … last."""
+    left, right = origin + (first >> 6), origin + (last >> 6)
     low = FULL << np.uint64(first & 63)
     high = FULL >> np.uint64(63 - (last & 63))
     if left == right:
-        return bits[row, left] & low & high != ZERO
-    if bits[row, left] & low != ZERO or bits[row, right] & high != ZERO:
+        words[left] |= low & high
+        return
+    words[left] |= low
+    for at in range(left + 1, right):
+        words[at] = FULL
+    words[right] |= high
+
+
+@inlined
+def any_bit(words, origin, first, last):
+    """Whether one of the bits first … last is set."""
+    left, right = origin + (first >> 6), origin + (last >> 6)
+    low = FULL << np.uint64(first & 63)
+    high = FULL >> np.uint64(63 - (last & 63))
+    if left == right:
+        return words[left] & low & high != ZERO
+    if words[left] & low != ZERO or words[right] & high != ZERO:
         return True
-    for word in range(left + 1, right):  # noqa: SIM110 - numba compiles the loop, not a generator
-        if bits[row, word] != ZERO:
+    for at in range(left + 1, right):  # noqa: SIM110 - numba compiles the loop, not a generator
+        if words[at] != ZERO:
             return True
     return False
 
 
 @inlined
-def clear_beyond(bits, row, low, high, first, last):
-    """Clear the words of [first, last] that the words of [low, high] do not hold."""
-    if low > high:
-        for word in range(first >> 6, (last >> 6) + 1):
-            bits[row, word] = ZERO
-        return
-    for word in range(first >> 6, low >> 6):
-        bits[row, word] = ZERO
-    for word in range((high >> 6) + 1, (last >> 6) + 1):
-        bits[row, word] = ZERO
-
-
-@inlined
-def word_within(bits, row, word, low, high):
-    """A word of the set with these bounds; its row has no bits (is a range) where bits is empty."""
+def word_within(words, origins, row, word, low, high):
+    """A word of the set with these bounds; without origins the set is a range."""
     if low > high or word < low >> 6 or word > high >> 6:
         return ZERO
-    if bits.shape[0] > 0:
-        return bits[row, word]
+    if len(origins) > 0:
+        return words[origins[row] + word]
     mask = FULL
     if word == low >> 6:
         mask &= FULL << np.uint64(low & 63)
@@ -136,14 +131,14 @@ def word_within(bits, row, word, low, high):
 
 
 @inlined
-def tight_bounds(bits, row, low, high):
+def tight_bounds(words, origin, low, high):
     """The lowest and highest set bit in the words of [low, high]; (1, 0) where none is."""
     first, last = low >> 6, high >> 6
-    while first <= last and bits[row, first] == ZERO:
+    while first <= last and words[origin + first] == ZERO:
         first += 1
     if first > last:
         return 1, 0
-    while bits[row, last] == ZERO:
+    while words[origin + last] == ZERO:
         last -= 1
-    least = first * 64 + np.int64(trailing_zeros(bits[row, first]))
-    return least, last * 64 + 63 - np.int64(leading_zeros(bits[row, last]))
+    least = first * 64 + np.int64(trailing_zeros(words[origin + first]))
+    return least, last * 64 + 63 - np.int64(leading_zeros(words[origin + last]))

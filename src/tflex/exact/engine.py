@@ -40,8 +40,8 @@ EXACT = Interpreter("exact")
 
 Sets = EntitySets | TimeSets
 
-CHUNK_BYTES = 1 << 21
-"""A batch is evaluated in chunks whose time bits stay in the processor's cache."""
+CHUNK = 4096
+"""A batch is evaluated in chunks of so many queries, whose sets stay in the processor's cache."""
 
 
 class Batch:
@@ -80,8 +80,7 @@ class Engine:
                         index.time_level, index.is_points, level)  # fmt: skip
         self.by_object = (*shared, index.object_object, index.object_start, index.object_end,
                           index.object_level, level)  # fmt: skip
-        words = (view.graph.time_count + 63) // 64
-        self.chunk = int(np.clip(CHUNK_BYTES // (8 * words), 256, 8192))
+        self.chunk = CHUNK
 
     def answer(self, query: Node) -> Ids:
         """The answers of one bound query, sorted."""
@@ -197,16 +196,16 @@ def _times(batch: Batch, node: TimeLiteral) -> TimeSets:
 def _pe(batch: Batch, node: Pe, source: EntitySets, relation: Ids, when: TimeSets) -> EntitySets:
     offsets, ids = project_entities(
         *batch.engine.by_time, source.offsets, source.ids, source.complement, relation,
-        when.lows, when.highs, when.bits)  # fmt: skip
+        *when.parts())  # fmt: skip
     return EntitySets(offsets, ids, False, source.universe)
 
 
 @EXACT.rule(Pt)
 def _pt(batch: Batch, node: Pt, source: EntitySets, relation: Ids, target: EntitySets) -> TimeSets:
-    lows, highs, bits = project_times(
+    made = project_times(
         *batch.engine.by_object, source.offsets, source.ids, source.complement, relation,
         target.offsets, target.ids, target.complement, batch.time_count)  # fmt: skip
-    return TimeSets(lows, highs, bits, batch.time_count)
+    return TimeSets.of(made, batch.time_count)
 
 
 @EXACT.rule(And)

@@ -1,8 +1,7 @@
 """The compiled projections `Pe` and `Pt` over batches of sets.
 
 A row is one query. Entity sets come as (offsets, ids), ids sorted and unique, and may stand for
-their complement. Time sets come as bounds (low, high), with a bit row where they have gaps; the
-words of a bit row outside its bounds are undefined.
+their complement. Time sets come as bounds (low, high), with words of bits where they have gaps.
 """
 
 # mypy: ignore-errors
@@ -16,8 +15,8 @@ from tflex.exact.bit_kernels import (
     ONE,
     ZERO,
     any_bit,
-    clear_beyond,
     contains,
+    grown,
     lower_bound,
     set_range,
     test_bit,
@@ -75,10 +74,10 @@ def sort_unique(out, first, last, words):
 def project_entities(subject_pointer, segment_subject, segment_relation, segment_pointer,
                      relation_pointer, relation_segment, time_object, time_start, time_end,
                      time_level, points, level, offsets, ids, complement, relations,
-                     lows, highs, bits):  # fmt: skip
+                     lows, highs, origins, time_words):  # fmt: skip
     """Pe(S, r, Q) = {o : s∈S, t∈Q, (s,r,o,t)∈F} for every row."""
     count = len(relations)
-    gaps = bits.shape[0] > 0
+    gaps = len(origins) > 0
     out_offsets = np.empty(count + 1, np.int64)
     out_offsets[0] = 0
     out = np.empty(4 * count + 16, np.int32)
@@ -86,6 +85,7 @@ def project_entities(subject_pointer, segment_subject, segment_relation, segment
     position = 0
     for row in range(count):
         low, high, relation = lows[row], highs[row], relations[row]
+        origin = origins[row] if gaps else 0
         first, last = offsets[row], offsets[row + 1]
         sources_first, sources_last = first, last
         if complement:
@@ -111,13 +111,13 @@ def project_entities(subject_pointer, segment_subject, segment_relation, segment
                 if time_level[fact] > level:
                     continue
                 if points:
-                    if gaps and not test_bit(bits, row, start):
+                    if gaps and not test_bit(time_words, origin, start):
                         continue
                 else:
                     stop = time_end[fact]
                     if stop < low:
                         continue
-                    if gaps and not any_bit(bits, row, max(start, low), min(stop, high)):
+                    if gaps and not any_bit(time_words, origin, max(start, low), min(stop, high)):
                         continue
                 if size == len(out):
                     larger = np.empty(2 * size, np.int32)
@@ -133,9 +133,9 @@ def project_entities(subject_pointer, segment_subject, segment_relation, segment
 
 
 @inlined
-def _mark_segment(segment_pointer, object_object, object_start, object_end, object_level, level,
-                  segment, targets, first, last, complement, bits, row, low, high):  # fmt: skip
-    """Set the times at which a segment's facts have an object in targets[first:last]."""
+def _rows_of_segment(segment_pointer, object_object, segment, targets, first, last, complement,
+                     found, size):  # fmt: skip
+    """Append the rows of a segment whose object is in targets[first:last]."""
     begin, end = segment_pointer[segment], segment_pointer[segment + 1]
     driven = not complement and (last - first == 1 or (last - first) * 8 < end - begin)
     known, holds = -1, driven
@@ -151,16 +151,13 @@ def _mark_segment(segment_pointer, object_object, object_start, object_end, obje
             elif object_object[at] != known:
                 known = object_object[at]
                 holds = contains(targets, first, last, known) != complement
-            if holds and object_level[at] <= level:
-                start, stop = object_start[at], object_end[at]
-                clear_beyond(bits, row, low, high, start, stop)
-                if start == stop:
-                    bits[row, start >> 6] |= ONE << np.uint64(start & 63)
-                else:
-                    set_range(bits, row, start, stop)
-                low, high = min(low, start), max(high, stop)
+            if holds:
+                if size == len(found):
+                    found = grown(found, size + 1)
+                found[size] = at
+                size += 1
             at += 1
-    return low, high
+    return found, size
 
 
 @kernel
@@ -171,8 +168,9 @@ def project_times(subject_pointer, segment_subject, segment_relation, segment_po
     """Pt(S, r, O) = {t : s∈S, o∈O, (s,r,o,t)∈F} for every row."""
     count = len(relations)
     inverse = (len(relation_pointer) - 1) // 2
-    bits = np.empty((count, (time_count + 63) // 64), np.uint64)
+    origins, words, position = np.empty(count, np.int64), np.empty(count + 16, np.uint64), 0
     lows, highs = np.empty(count, np.int32), np.empty(count, np.int32)
+    found = np.empty(64, np.int64)
     for row in range(count):
         relation = relations[row]
         s0, s1 = source_offsets[row], source_offsets[row + 1]
@@ -188,7 +186,9 @@ def project_times(subject_pointer, segment_subject, segment_relation, segment_po
         complement = source_complement if swapped else target_complement
         if swapped:
             relation = relation - inverse if relation >= inverse else relation + inverse
-        low, high = time_count, -1
+        # One subject and one object have one run of rows; otherwise rows are listed.
+        single = not complement and last - first == 1 and other1 - other0 == 1
+        run, size = 0, 0
         for at in range(first, last):
             if every:
                 segment = np.int64(relation_segment[at])
@@ -198,8 +198,37 @@ def project_times(subject_pointer, segment_subject, segment_relation, segment_po
                 segment = find_segment(subject_pointer, segment_relation, drivers[at], relation)
                 if segment < 0:
                     continue
-            low, high = _mark_segment(
-                segment_pointer, object_object, object_start, object_end, object_level, level,
-                segment, others, other0, other1, complement, bits, row, low, high)  # fmt: skip
-        lows[row], highs[row] = low, high
-    return lows, highs, bits
+            if single:
+                end, target = segment_pointer[segment + 1], others[other0]
+                run = lower_bound(object_object, segment_pointer[segment], end, target)
+                while run + size < end and object_object[run + size] == target:
+                    size += 1
+            else:
+                found, size = _rows_of_segment(
+                    segment_pointer, object_object, segment, others, other0, other1, complement,
+                    found, size)  # fmt: skip
+        # The bounds come first, so that only the words between them are made.
+        low, high = time_count, -1
+        for at in range(size):
+            fact = run + at if single else found[at]
+            if object_level[fact] <= level:
+                low, high = min(low, object_start[fact]), max(high, object_end[fact])
+        lows[row], highs[row], origins[row] = low, high, position
+        if low > high:
+            continue
+        origin, span = position - (low >> 6), (high >> 6) - (low >> 6) + 1
+        origins[row] = origin
+        if position + span > len(words):
+            words = grown(words, position + span)
+        for at in range(position, position + span):
+            words[at] = ZERO
+        position += span
+        for at in range(size):
+            fact = run + at if single else found[at]
+            if object_level[fact] <= level:
+                start, stop = object_start[fact], object_end[fact]
+                if start == stop:
+                    words[origin + (start >> 6)] |= ONE << np.uint64(start & 63)
+                else:
+                    set_range(words, origin, start, stop)
+    return lows, highs, origins, words

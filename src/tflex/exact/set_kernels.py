@@ -12,6 +12,7 @@ from tflex.exact.bit_kernels import (
     ONE,
     ZERO,
     contains,
+    grown,
     ones,
     tight_bounds,
     trailing_zeros,
@@ -87,16 +88,17 @@ def complement_lists(offsets, ids, size):
 
 
 @kernel
-def merge_times(lows_a, highs_a, bits_a, lows_b, highs_b, bits_b, operation, time_count):
+def merge_times(lows_a, highs_a, origins_a, words_a, lows_b, highs_b, origins_b, words_b,
+                operation):  # fmt: skip
     """A∩B or A∪B for every row of two batches of time sets."""
     count = len(lows_a)
     lows, highs = np.empty(count, np.int32), np.empty(count, np.int32)
-    if operation == INTERSECTION and bits_a.shape[0] == 0 and bits_b.shape[0] == 0:
+    if operation == INTERSECTION and len(origins_a) == 0 and len(origins_b) == 0:
         for row in range(count):
             lows[row] = max(lows_a[row], lows_b[row])
             highs[row] = min(highs_a[row], highs_b[row])
-        return lows, highs, bits_a
-    out = np.empty((count, (time_count + 63) // 64), np.uint64)
+        return lows, highs, origins_a, words_a
+    origins, words, position = np.empty(count, np.int64), np.empty(count + 16, np.uint64), 0
     for row in range(count):
         low_a, high_a, low_b, high_b = lows_a[row], highs_a[row], lows_b[row], highs_b[row]
         if operation == INTERSECTION:
@@ -107,74 +109,89 @@ def merge_times(lows_a, highs_a, bits_a, lows_b, highs_b, bits_b, operation, tim
             low, high = low_a, high_a
         else:
             low, high = min(low_a, low_b), max(high_a, high_b)
+        lows[row], highs[row], origins[row] = 1, 0, position
         if low > high:
-            lows[row], highs[row] = 1, 0
             continue
-        for word in range(low >> 6, (high >> 6) + 1):
-            left = word_within(bits_a, row, word, low_a, high_a)
-            right = word_within(bits_b, row, word, low_b, high_b)
-            out[row, word] = left & right if operation == INTERSECTION else left | right
-        lows[row], highs[row] = tight_bounds(out, row, low, high)
-    return lows, highs, out
+        first, last = low >> 6, high >> 6
+        if position + last - first >= len(words):
+            words = grown(words, position + last - first + 1)
+        origin = position - first
+        for word in range(first, last + 1):
+            left = word_within(words_a, origins_a, row, word, low_a, high_a)
+            right = word_within(words_b, origins_b, row, word, low_b, high_b)
+            words[origin + word] = left & right if operation == INTERSECTION else left | right
+        origins[row] = origin
+        lows[row], highs[row] = tight_bounds(words, origin, low, high)
+        position += last - first + 1
+    return lows, highs, origins, words
 
 
 @kernel
-def complement_times(lows, highs, bits, time_count):
+def complement_times(lows, highs, origins, words, time_count):
     """T − A for every row."""
-    count, words = len(lows), (time_count + 63) // 64
-    out = np.empty((count, words), np.uint64)
+    count, width = len(lows), (time_count + 63) // 64
+    out = np.empty(count * width, np.uint64)
+    starts = np.empty(count, np.int64)
     low, high = np.empty(count, np.int32), np.empty(count, np.int32)
     for row in range(count):
-        for word in range(words):
-            out[row, word] = ~word_within(bits, row, word, lows[row], highs[row])
-        out[row, words - 1] &= FULL >> np.uint64(63 - ((time_count - 1) & 63))
-        low[row], high[row] = tight_bounds(out, row, 0, time_count - 1)
-    return low, high, out
+        starts[row] = row * width
+        for word in range(width):
+            held = word_within(words, origins, row, word, lows[row], highs[row])
+            out[starts[row] + word] = ~held
+        out[starts[row] + width - 1] &= FULL >> np.uint64(63 - ((time_count - 1) & 63))
+        low[row], high[row] = tight_bounds(out, starts[row], 0, time_count - 1)
+    return low, high, starts, out
 
 
 @kernel
-def shift_bits(lows, highs, bits, time_count):
-    """{t+1 : t∈A} ∩ T for every bit row."""
+def shift_times(lows, highs, origins, words, time_count):
+    """{t+1 : t∈A} ∩ T for every row of sets with gaps."""
     count = len(lows)
-    out = np.empty(bits.shape, np.uint64)
+    starts, out, position = np.empty(count, np.int64), np.empty(len(words) + count, np.uint64), 0
     low, high = np.empty(count, np.int32), np.empty(count, np.int32)
     for row in range(count):
         first, last = lows[row] + 1, min(highs[row] + 1, time_count - 1)
-        if first > last:
-            low[row], high[row] = 1, 0
+        low[row], high[row], starts[row] = 1, 0, position
+        if lows[row] > highs[row] or first > last:
             continue
+        origin = position - (first >> 6)
+        if position + (last >> 6) - (first >> 6) >= len(out):
+            out = grown(out, position + (last >> 6) - (first >> 6) + 1)
         for word in range(first >> 6, (last >> 6) + 1):
-            out[row, word] = word_within(bits, row, word, lows[row], highs[row]) << ONE
+            shifted = word_within(words, origins, row, word, lows[row], highs[row]) << ONE
             if word > 0:
-                below = word_within(bits, row, word - 1, lows[row], highs[row])
-                out[row, word] |= below >> np.uint64(63)
-        out[row, last >> 6] &= FULL >> np.uint64(63 - (last & 63))
-        low[row], high[row] = tight_bounds(out, row, first, last)
-    return low, high, out
+                below = word_within(words, origins, row, word - 1, lows[row], highs[row])
+                shifted |= below >> np.uint64(63)
+            out[origin + word] = shifted
+        out[origin + (last >> 6)] &= FULL >> np.uint64(63 - (last & 63))
+        low[row], high[row] = tight_bounds(out, origin, first, last)
+        starts[row] = origin
+        position += (last >> 6) - (first >> 6) + 1
+    return low, high, starts, out
 
 
 @kernel
-def list_times(lows, highs, bits):
+def list_times(lows, highs, origins, words):
     """Time sets as sorted lists (offsets, ids)."""
     count = len(lows)
     offsets = np.empty(count + 1, np.int64)
     offsets[0] = 0
     for row in range(count):
         size = max(0, highs[row] - lows[row] + 1)
-        if size > 0 and bits.shape[0] > 0:
+        if size > 0 and len(origins) > 0:
             size = 0
             for word in range(lows[row] >> 6, (highs[row] >> 6) + 1):
-                size += np.int64(ones(bits[row, word]))
+                size += np.int64(ones(words[origins[row] + word]))
         offsets[row + 1] = offsets[row] + size
     ids = np.empty(offsets[count], np.int32)
     for row in range(count):
         position = offsets[row]
-        if bits.shape[0] == 0:
+        if len(origins) == 0:
             for at in range(offsets[row + 1] - position):
                 ids[position + at] = lows[row] + at
         elif offsets[row + 1] > position:
             for word in range(lows[row] >> 6, (highs[row] >> 6) + 1):
-                rest = bits[row, word]
+                rest = words[origins[row] + word]
                 while rest != ZERO:
                     ids[position] = word * 64 + np.int64(trailing_zeros(rest))
                     position += 1

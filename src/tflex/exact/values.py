@@ -15,8 +15,6 @@ from tflex.exact import set_kernels
 from tflex.exact.set_kernels import DIFFERENCE, INTERSECTION, UNION
 from tflex.graph.facts import Ids
 
-Bits = NDArray[np.uint64]
-
 
 @dataclass(frozen=True, eq=False)
 class Answers:
@@ -117,22 +115,35 @@ class EntitySets:
         return EntitySets(offsets, ids, complement, self.universe)
 
 
+NO_ORIGINS = np.empty(0, np.int64)
+NO_WORDS = np.empty(0, np.uint64)
+
+
 @dataclass(frozen=True, eq=False)
 class TimeSets:
-    """Time sets by their bounds; `bits` (no rows: sets without gaps) has a bit row for each.
+    """Time sets by their bounds, and, where they have gaps, by the words of bits between them.
 
-    Bounds are exact; an empty set has low > high. The words of a bit row outside its bounds are
-    undefined, so that a set of a few days costs a few words, however long the calendar is.
+    Bounds are exact; an empty set has low > high. Without `origins` every set is the whole range
+    between its bounds. Otherwise the bit of t in row i is in `words[origins[i] + (t >> 6)]`, and
+    only words between the bounds exist: a set of a few days costs a few words, however long the
+    calendar is.
     """
 
     lows: Ids
     highs: Ids
-    bits: Bits
+    origins: NDArray[np.int64]
+    words: NDArray[np.uint64]
     universe: int
 
     @classmethod
+    def of(cls, parts: tuple[NDArray, ...], universe: int) -> TimeSets:
+        """From what the kernels give: lows, highs, origins, words."""
+        lows, highs, origins, words = parts
+        return cls(lows, highs, origins, words, universe)
+
+    @classmethod
     def ranges(cls, lows: Ids, highs: Ids, universe: int) -> TimeSets:
-        return cls(lows, highs, np.empty((0, (universe + 63) // 64), np.uint64), universe)
+        return cls(lows, highs, NO_ORIGINS, NO_WORDS, universe)
 
     @classmethod
     def repeated(cls, spans: list[tuple[int, int]], count: int, universe: int) -> TimeSets:
@@ -147,6 +158,9 @@ class TimeSets:
     def __len__(self) -> int:
         return len(self.lows)
 
+    def parts(self) -> tuple[Ids, Ids, NDArray[np.int64], NDArray[np.uint64]]:
+        return self.lows, self.highs, self.origins, self.words
+
     def intersect(self, other: TimeSets) -> TimeSets:
         return self._merged(other, INTERSECTION)
 
@@ -154,16 +168,12 @@ class TimeSets:
         return self._merged(other, UNION)
 
     def _merged(self, other: TimeSets, operation: int) -> TimeSets:
-        lows, highs, bits = set_kernels.merge_times(
-            self.lows, self.highs, self.bits, other.lows, other.highs, other.bits, operation,
-            self.universe)  # fmt: skip
-        return TimeSets(lows, highs, bits, self.universe)
+        merged = set_kernels.merge_times(*self.parts(), *other.parts(), operation)
+        return TimeSets.of(merged, self.universe)
 
     def negate(self) -> TimeSets:
-        lows, highs, bits = set_kernels.complement_times(
-            self.lows, self.highs, self.bits, self.universe
-        )
-        return TimeSets(lows, highs, bits, self.universe)
+        made = set_kernels.complement_times(*self.parts(), self.universe)
+        return TimeSets.of(made, self.universe)
 
     def after(self) -> TimeSets:
         """{t : t > max}, all of T for an empty set."""
@@ -178,11 +188,9 @@ class TimeSets:
 
     def next(self) -> TimeSets:
         """{t+1 : t∈A} ∩ T."""
-        if len(self.bits):
-            lows, highs, bits = set_kernels.shift_bits(
-                self.lows, self.highs, self.bits, self.universe
-            )
-            return TimeSets(lows, highs, bits, self.universe)
+        if len(self.origins):
+            made = set_kernels.shift_times(*self.parts(), self.universe)
+            return TimeSets.of(made, self.universe)
         highs = np.where(self.lows > self.highs, self.highs, self.highs + 1)
         highs = np.minimum(highs, self.universe - 1).astype(np.int32)
         return TimeSets.ranges(self.lows + np.int32(1), highs, self.universe)
@@ -191,4 +199,4 @@ class TimeSets:
         return self.lows > self.highs
 
     def answers(self) -> Answers:
-        return Answers(*set_kernels.list_times(self.lows, self.highs, self.bits))
+        return Answers(*set_kernels.list_times(*self.parts()))
