@@ -205,7 +205,8 @@ def _report(made: QueryDataset, names: list[str], as_json: bool) -> None:
         ],
     )
     total = sum(one["found"] for splits in rows.values() for one in splits.values())
-    print(f"{cell_text(total)} queries of {len(rows)} structures")
+    plural = "" if len(rows) == 1 else "s"
+    print(f"{cell_text(total)} queries of {len(rows)} structure{plural}")
 
 
 def _cells(split: dict[str, Any] | None) -> tuple[int | None, int | None]:
