@@ -77,7 +77,7 @@ def ask(
     Ranked candidates are marked: easy answers are known from the train view, hard ones are held
     out and on the --view alone, all others are wrong.
 
-    Example: `tflex ask scratch/run 'Pe("China", "Make a visit", "2014-07-03")' --reasoner embedding`
+    Example: `tflex ask scratch/run 'Pe("China", "Make a visit", "2014")' --reasoner embedding`
     """
     known = known_structures(structures)
     if reasoner == "embedding":
