@@ -217,7 +217,7 @@ def _note(splits: dict[str, Any]) -> str:
     """Why a split holds fewer queries than were wanted."""
     exact = [name for name, split in splits.items() if split["exact"]]
     rare = [name for name, split in splits.items() if split["exhausted"] and not split["exact"]]
-    notes = [(exact, "all there are"), (rare, "all there are, but for a few that are hard to find")]
+    notes = [(exact, "all there are"), (rare, "no more found")]
     return "; ".join(f"{', '.join(names)}: {note}" for names, note in notes if names)
 
 
