@@ -86,5 +86,5 @@ def test_it_is_sampled(rules: None) -> None:
 
 
 def test_it_is_named_where_it_has_no_rule() -> None:
-    with pytest.raises(UnsupportedOperator, match="grounding .* does not support earliest"):
+    with pytest.raises(UnsupportedOperator, match=r"grounding .* does not support earliest"):
         Outline.of(at_first())
