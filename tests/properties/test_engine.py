@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strategies import LABELS, graphs, queries
+from tflex.exact import engine
 from tflex.exact.engine import Engine
 from tflex.exact.reference import Quadruples, answer
 from tflex.graph.facts import Facts, Level
@@ -95,16 +96,30 @@ def test_large_sets(intervals: bool) -> None:
             assert Engine(view).answer(query).tolist() == sorted(answer(known, query)), text
 
 
+def test_segments_are_found_without_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph too large for the hash table of segments is searched instead."""
+    graph = random_graph(3, False, entities=12, times=70)
+    view, structure = graph.view("test"), STRUCTURES["Pe_t2i_N"]
+    anchors = random_anchors(structure, graph, 200, seed=4)
+    with_table = Engine(view).answer_batch(structure, anchors)
+    monkeypatch.setattr(engine, "LARGEST_TABLE", 0)
+    searched = Engine(view)
+    assert not len(searched.by_time[0])
+    found = searched.answer_batch(structure, anchors)
+    assert found.offsets.tolist() == with_table.offsets.tolist()
+    assert found.ids.tolist() == with_table.ids.tolist()
+
+
 @pytest.mark.parametrize("intervals", [False, True])
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda one: one.name)
 def test_batch_equals_reference_one_by_one(structure: Structure, intervals: bool) -> None:
     graph = random_graph(2, intervals, entities=12, times=70)
     view = graph.view("valid")
-    engine = Engine(view)
+    one_by_one = Engine(view)
     # Chunks smaller than the batch, so that joining them is tested too.
-    engine.chunk = 7
+    one_by_one.chunk = 7
     anchors = random_anchors(structure, graph, 12, seed=3)
-    found = engine.answer_batch(structure, anchors)
+    found = one_by_one.answer_batch(structure, anchors)
     known = Quadruples(view)
     for row, values in enumerate(anchors.tolist()):
         assert found[row].tolist() == sorted(answer(known, structure(*values)))

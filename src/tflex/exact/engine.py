@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tflex.exact.projection_kernels import project_entities, project_times
+from tflex.exact.projection_kernels import project_entities, project_times, segment_table
 from tflex.exact.values import Answers, EntitySets, TimeSets
 from tflex.graph.facts import Ids
+from tflex.graph.index import Index
 from tflex.graph.temporal_graph import View
 from tflex.query.algebra import (
     After,
@@ -43,6 +44,8 @@ Sets = EntitySets | TimeSets
 CHUNK = 4096
 """A batch is evaluated in chunks of so many queries, whose sets stay in the processor's cache."""
 
+LARGEST_TABLE = 1 << 20
+
 
 class Batch:
     """What a rule sees: the engine, the number of rows, and the anchors of each slot."""
@@ -68,6 +71,7 @@ class Engine:
         self.view = view
         index = view.graph.index
         shared = (
+            _table(index),
             index.subject_pointer,
             index.segment_subject,
             index.segment_relation,
@@ -159,6 +163,16 @@ def _evaluated(node: Node) -> Node:
     while isinstance(node, Derived) and type(node) not in EXACT.rules:
         node = node.expanded()
     return node
+
+
+def _table(index: Index) -> Ids:
+    """The hash table of segments; none for a graph whose table the caches would not hold."""
+    count = len(index.segment_subject)
+    if not 0 < count <= LARGEST_TABLE:
+        return np.empty(0, np.int32)
+    size = 1 << (2 * count - 1).bit_length()
+    table: Ids = segment_table(index.segment_subject, index.segment_relation, size)
+    return table
 
 
 def _constant(value: Any) -> Callable[..., Any]:

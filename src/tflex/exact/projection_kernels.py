@@ -25,11 +25,39 @@ from tflex.exact.bit_kernels import (
 
 
 @inlined
-def find_segment(subject_pointer, segment_relation, subject, relation):
-    """The segment of (subject, relation), or -1."""
-    last = subject_pointer[subject + 1]
-    at = lower_bound(segment_relation, subject_pointer[subject], last, relation)
-    return at if at < last and segment_relation[at] == relation else -1
+def place_of(subject, relation, size):
+    """Where the search for a segment begins in a table whose size is a power of two."""
+    key = np.uint64(subject) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(relation)
+    return np.int64(((key * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(32)) & np.uint64(size - 1))
+
+
+@kernel
+def segment_table(segment_subject, segment_relation, size):
+    """An open-addressing table of segments by (subject, relation); -1 marks a free place."""
+    table = np.full(size, -1, np.int32)
+    for segment in range(len(segment_subject)):
+        at = place_of(segment_subject[segment], segment_relation[segment], size)
+        while table[at] >= 0:
+            at = (at + 1) & (size - 1)
+        table[at] = segment
+    return table
+
+
+@inlined
+def find_segment(table, subject_pointer, segment_subject, segment_relation, subject, relation):
+    """The segment of (subject, relation), or -1; by search where the table is empty."""
+    if len(table) == 0:
+        last = subject_pointer[subject + 1]
+        at = lower_bound(segment_relation, subject_pointer[subject], last, relation)
+        return at if at < last and segment_relation[at] == relation else -1
+    at = place_of(subject, relation, len(table))
+    while True:
+        segment = np.int64(table[at])
+        if segment < 0 or (
+            segment_subject[segment] == subject and segment_relation[segment] == relation
+        ):
+            return segment
+        at = (at + 1) & (len(table) - 1)
 
 
 @kernel
@@ -71,7 +99,7 @@ def sort_unique(out, first, last, words):
 
 
 @kernel
-def project_entities(subject_pointer, segment_subject, segment_relation, segment_pointer,
+def project_entities(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
                      relation_pointer, relation_segment, time_object, time_start, time_end,
                      time_level, points, level, offsets, ids, complement, relations,
                      lows, highs, origins, time_words):  # fmt: skip
@@ -98,7 +126,9 @@ def project_entities(subject_pointer, segment_subject, segment_relation, segment
                 if contains(ids, first, last, segment_subject[segment]):
                     continue
             else:
-                segment = find_segment(subject_pointer, segment_relation, ids[source], relation)
+                segment = find_segment(
+                    table, subject_pointer, segment_subject, segment_relation, ids[source],
+                    relation)  # fmt: skip
                 if segment < 0:
                     continue
             begin, end = segment_pointer[segment], segment_pointer[segment + 1]
@@ -161,7 +191,7 @@ def _rows_of_segment(segment_pointer, object_object, segment, targets, first, la
 
 
 @kernel
-def project_times(subject_pointer, segment_subject, segment_relation, segment_pointer,
+def project_times(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
                   relation_pointer, relation_segment, object_object, object_start, object_end,
                   object_level, level, source_offsets, source_ids, source_complement, relations,
                   target_offsets, target_ids, target_complement, time_count):  # fmt: skip
@@ -195,7 +225,9 @@ def project_times(subject_pointer, segment_subject, segment_relation, segment_po
                 if contains(source_ids, s0, s1, segment_subject[segment]):
                     continue
             else:
-                segment = find_segment(subject_pointer, segment_relation, drivers[at], relation)
+                segment = find_segment(
+                    table, subject_pointer, segment_subject, segment_relation, drivers[at],
+                    relation)  # fmt: skip
                 if segment < 0:
                     continue
             if single:

@@ -92,7 +92,7 @@ def _scan(segment_pointer, objects, starts, ends, levels, level, known, segment,
 
 
 @kernel
-def project_entity_costs(subject_pointer, segment_subject, segment_relation, segment_pointer,
+def project_entity_costs(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
                          relation_pointer, relation_segment, objects, starts, ends, levels, level,
                          known, offsets, ids, costs, default, relations, times):  # fmt: skip
     """Pe: the minimum over witnesses (s, t) of cost(s) + cost(t) + cost of the fact."""
@@ -108,7 +108,9 @@ def project_entity_costs(subject_pointer, segment_subject, segment_relation, seg
         first, last = offsets[row], offsets[row + 1]
         if default == NEVER:
             for at in range(first, last):
-                segment = find_segment(subject_pointer, segment_relation, ids[at], relation)
+                segment = find_segment(
+                    table, subject_pointer, segment_subject, segment_relation, ids[at],
+                    relation)  # fmt: skip
                 if segment >= 0 and costs[at] < NEVER:
                     size = _scan(segment_pointer, objects, starts, ends, levels, level, known,
                                  segment, costs[at], times, row, best, touched, size)  # fmt: skip
@@ -149,7 +151,7 @@ def _scan_times(segment_pointer, objects, starts, ends, levels, level, known, se
 
 
 @kernel
-def project_time_costs(subject_pointer, segment_subject, segment_relation, segment_pointer,
+def project_time_costs(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
                        relation_pointer, relation_segment, objects, starts, ends, levels, level,
                        known, offsets, ids, costs, default, relations, target_offsets, target_ids,
                        target_costs, target_default, time_count):  # fmt: skip
@@ -163,7 +165,9 @@ def project_time_costs(subject_pointer, segment_subject, segment_relation, segme
         t0, t1 = target_offsets[row], target_offsets[row + 1]
         if default == NEVER and (target_default != NEVER or last - first <= t1 - t0):
             for at in range(first, last):
-                segment = find_segment(subject_pointer, segment_relation, ids[at], relation)
+                segment = find_segment(
+                    table, subject_pointer, segment_subject, segment_relation, ids[at],
+                    relation)  # fmt: skip
                 if segment >= 0 and costs[at] < NEVER:
                     _scan_times(segment_pointer, objects, starts, ends, levels, level, known,
                                 segment, costs[at], target_ids, target_costs, t0, t1,
@@ -171,7 +175,9 @@ def project_time_costs(subject_pointer, segment_subject, segment_relation, segme
         elif target_default == NEVER:
             backward = relation - inverse if relation >= inverse else relation + inverse
             for at in range(t0, t1):
-                segment = find_segment(subject_pointer, segment_relation, target_ids[at], backward)
+                segment = find_segment(
+                    table, subject_pointer, segment_subject, segment_relation, target_ids[at],
+                    backward)  # fmt: skip
                 if segment >= 0 and target_costs[at] < NEVER:
                     _scan_times(segment_pointer, objects, starts, ends, levels, level, known,
                                 segment, target_costs[at], ids, costs, first, last, default,
