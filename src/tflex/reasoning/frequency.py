@@ -12,7 +12,7 @@ before t, `before(Q)(t)` that it is after t, and `next` shifts.
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from tflex.query.algebra import (
     After,
     And,
     Before,
-    EntityLiteral,
     Interpreter,
     Next,
     Node,
@@ -31,10 +30,8 @@ from tflex.query.algebra import (
     Or,
     Pe,
     Pt,
-    RelationLiteral,
     Slot,
     Sort,
-    TimeLiteral,
 )
 from tflex.query.published import STRUCTURES
 from tflex.query.structures import Structures
@@ -154,24 +151,6 @@ class _Batch(NamedTuple):
 @FREQUENCY.rule(Slot)
 def _slot(batch: _Batch, node: Slot) -> Ids:
     return batch.columns[node.name]
-
-
-@FREQUENCY.rule(RelationLiteral)
-def _relation(batch: _Batch, node: RelationLiteral) -> Ids:
-    return np.full(batch.size, node.value, np.int32)
-
-
-@FREQUENCY.rule(EntityLiteral, TimeLiteral)
-def _members(batch: _Batch, node: EntityLiteral | TimeLiteral) -> Ids | Degrees:
-    made = np.zeros((batch.size, batch.reasoner.width(node.sort)), np.float32)
-    if isinstance(node, EntityLiteral):
-        members = np.array(node.members, np.int32)
-        made[:, members] = 1
-        # An only entity is an anchor, whose own counts are used.
-        return np.repeat(members, batch.size) if len(members) == 1 else made
-    for first, last in cast(tuple[tuple[int, int], ...], node.members):
-        made[:, first : last + 1] = 1
-    return made
 
 
 @FREQUENCY.rule(Pe)
