@@ -82,9 +82,7 @@ def reopen_step(folder: Path) -> dict[str, Any]:
 
 
 def query_step(folder: Path) -> dict[str, Any]:
-    """p50 of a prepared Pe2 in microseconds, each query asked once, its anchors from random facts."""
-    import numpy as np
-
+    """p50 of a prepared Pe2, in microseconds, each asked once; anchors are of random facts."""
     from tflex.exact.engine import Engine
     from tflex.graph.temporal_graph import TemporalGraph
     from tflex.query.published import STRUCTURES

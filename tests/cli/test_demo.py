@@ -30,7 +30,8 @@ def test_the_questions_differ_in_kind() -> None:
 
 
 def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["demo", "--out", str(tmp_path / "demo")]) == 0
+    command = ["demo", "--out", str(tmp_path / "demo"), "--minutes", "0"]
+    assert run(command) == 0
     text = capsys.readouterr().out
     drawings = tmp_path / "demo" / "drawings"
     for question in QUESTIONS:
@@ -41,5 +42,21 @@ def test_demo(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = tmp_path / "demo" / "world"
     assert TemporalGraph.open(world).content_hash == demo_world().content_hash
     written = (world / "dataset.json").stat().st_mtime_ns
-    assert run(["demo", "--out", str(tmp_path / "demo")]) == 0
+    assert run(command) == 0
     assert (world / "dataset.json").stat().st_mtime_ns == written
+
+
+@pytest.mark.slow
+def test_demo_trains_compares_and_predicts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["demo", "--out", str(tmp_path), "--minutes", "0.02"]) == 0
+    text = capsys.readouterr().out
+    for word in (
+        "best strict MRR on validation",
+        "frequency (s, r)",
+        "AVG",
+        "candidates ranked by",
+    ):
+        assert word in text
+    assert (tmp_path / "run" / "best.safetensors").is_file()

@@ -1,4 +1,4 @@
-"""`tflex demo`: the demo world, questions answered on it, and their drawings."""
+"""`tflex demo`: the demo world, questions answered on it, and a model trained on it."""
 
 from __future__ import annotations
 
@@ -43,19 +43,35 @@ QUESTIONS = (
 )
 
 
+PREDICTED = 'Pe("Trornevesh", "hold regular talks with", "2014-03")'
+"""What the model is asked."""
+
+ASKED = 50
+
+
 def register(root: typer.Typer) -> None:
     root.command("demo")(demo)
 
 
 def demo(
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where the world and the drawings go.")
+        Path, typer.Option("--out", metavar="DIR", help="Where world, drawings and model go.")
     ],
+    minutes: Annotated[
+        float, typer.Option("--minutes", min=0, help="How long to train; 0: not at all.")
+    ] = 1.0,
 ) -> None:
-    """Build the demo world and answer three questions on it."""
+    """Build the demo world, answer three questions exactly, then train, evaluate and ask a model.
+
+    Example: `tflex demo --out scratch/demo`
+    """
     graph = demo_dataset(out / "world")
     for question in QUESTIONS:
         show(graph, question, out / "drawings")
+    if minutes > 0:
+        run = trained(out / "world", out / "run", minutes)
+        compare(run)
+        predict(run)
 
 
 def demo_dataset(folder: Path) -> TemporalGraph:
@@ -81,3 +97,51 @@ def show(graph: TemporalGraph, question: Question, drawings: Path) -> None:
     path = drawings / f"{question.name}.svg"
     draw(answered.query, path, graph)
     print(f"Drawn in {path}")
+
+
+def trained(world: Path, folder: Path, minutes: float) -> Path:
+    """A run of the small preset on the demo world; one that is there already is kept."""
+    from tflex.cli.train import train
+
+    if not (folder / "best.safetensors").is_file():
+        print(f"\nTraining embeddings on what its training facts say, for {minutes:g} minutes")
+        resume = (folder / "run.json").is_file()
+        train(str(world), folder, "tflex-demo", minutes=None if resume else minutes, resume=resume)
+    return folder
+
+
+def compare(run: Path) -> None:
+    """The model beside the frequencies of objects, on questions about held-out facts."""
+    from rich.console import Console
+
+    from tflex.evaluation import STRICT
+    from tflex.evaluation.tables import side_by_side, to_rich
+    from tflex.experiment.evaluating import (
+        Evaluation,
+        embedding,
+        frequency,
+        from_dataset,
+        limited,
+    )
+    from tflex.experiment.run import Run
+    from tflex.graph.facts import Level
+    from tflex.query.published import STRUCTURES
+    from tflex.sampling.dataset import QueryDataset
+
+    opened = Run.open(run)
+    graph = opened.graph()
+    asked = limited(from_dataset(QueryDataset.open(opened.dataset, graph), Level.test), ASKED)
+    evaluation = Evaluation(graph, asked, STRICT, Level.test)
+    contestants = [*embedding(opened, STRUCTURES), *frequency(STRUCTURES)]
+    reports = [evaluation.report(one) for one in contestants]
+    print(f"\nRanking held-out answers, at most {ASKED} questions of each structure:\n")
+    Console(width=120).print(to_rich(side_by_side(reports)))
+
+
+def predict(run: Path) -> None:
+    """One question ranked by the model, its answers marked."""
+    from tflex.cli.ranking import print_ranked, rank
+    from tflex.query.published import STRUCTURES
+
+    print(f"The model ranks every candidate:\n  {PREDICTED}\n")
+    print_ranked(rank(str(run), PREDICTED, "test", STRUCTURES), 8)

@@ -310,8 +310,20 @@ def _step_of(line: str) -> int:
 
 
 def average_gradients(model: torch.nn.Module) -> None:
-    """Replace each gradient by its mean over all processes."""
-    for parameter in model.parameters():
-        if parameter.grad is not None:
+    """Replace each gradient by its mean over all processes.
+
+    A process whose part of the batch does not use an operator contributes zeros to its gradient; an
+    operator that no process uses keeps none, so that the optimizer leaves it alone.
+    """
+    parameters = list(model.parameters())
+    used = torch.tensor(
+        [parameter.grad is not None for parameter in parameters],
+        dtype=torch.float32, device=parameters[0].device,
+    )  # fmt: skip
+    distributed.all_reduce(used)
+    for parameter, count in zip(parameters, used.tolist(), strict=True):
+        if count:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
             distributed.all_reduce(parameter.grad)
             parameter.grad /= distributed.get_world_size()
