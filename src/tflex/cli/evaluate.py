@@ -103,7 +103,10 @@ def evaluate(
 
     form = _format({"json": as_json, "latex": latex, "csv": csv, "markdown": markdown})
     protocols = _listed(protocol, tuple(PROTOCOLS), "--protocol")
-    level = Level[_listed(split, ("valid", "test"), "--split")[0]]
+    splits = _listed(split, ("valid", "test"), "--split")
+    if len(splits) > 1:
+        raise DataError("--split takes one split at a time")
+    level = Level[splits[0]]
     names = _reasoners(target, reasoners)
     wanted = None if structures is None else select(structures)
     graph = open_target(target)
