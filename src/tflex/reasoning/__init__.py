@@ -1,1 +1,1 @@
-"""."""
+"""The reasoners: exact answers, embeddings, and the frequencies that they are compared with."""

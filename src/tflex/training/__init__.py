@@ -1,1 +1,1 @@
-"""."""
+"""Training: batches, plans that batch by operator, the loop, and checkpoints."""
