@@ -2,11 +2,13 @@
 
 A query is folded over vectors of degrees. `Pe(S, r, Q)` is how often each entity is the object of
 r, `Pt(S, r, O)` how often r holds at each timestamp, as shares that sum to 1, whatever S, Q and O
-are; with `by="subject"` and an anchor as S, counts of (s, r) replace those of r as far as there
+are. With `by="subject"` and an anchor as S, counts of (s, r) replace those of r as far as there
 are any: (n_sr(x) + P(x | r)) / (n_sr + 1); `Pt` with an anchor as O alone is read backwards, as
-`Pt(O, r⁻¹, S)`. `And` multiplies, `Or` takes the maximum, `Not` is
-1 − x. Over a time drawn in proportion to the degrees of Q, `after(Q)(t)` is the chance that it is
-before t, `before(Q)(t)` that it is after t, and `next` shifts.
+`Pt(O, r⁻¹, S)`.
+
+`And` multiplies, `Or` takes the maximum, `Not` is 1 − x. Over a time drawn in proportion to the
+degrees of Q, `after(Q)(t)` is the chance that it is before t, `before(Q)(t)` that it is after t;
+`next` shifts.
 """
 
 from __future__ import annotations
