@@ -60,6 +60,23 @@ def find_segment(table, subject_pointer, segment_subject, segment_relation, subj
         at = (at + 1) & (len(table) - 1)
 
 
+@inlined
+def segments_of(table, subject_pointer, segment_subject, segment_relation, offsets, ids,
+                relations):  # fmt: skip
+    """The segment of each id with the relation of its row, or -1.
+
+    A loop that does nothing else lets the processor fetch many rows' places at a time.
+    """
+    segments = np.empty(len(ids), np.int64)
+    for row in range(len(relations)):
+        relation = relations[row]
+        for at in range(offsets[row], offsets[row + 1]):
+            segments[at] = find_segment(
+                table, subject_pointer, segment_subject, segment_relation, ids[at],
+                relation)  # fmt: skip
+    return segments
+
+
 @kernel
 def sort_unique(out, first, last, words):
     """Sort out[first:last] and drop repetitions; the end of what remains.
@@ -111,6 +128,18 @@ def project_entities(table, subject_pointer, segment_subject, segment_relation, 
     out = np.empty(4 * count + 16, np.int32)
     words = np.zeros(len(subject_pointer) // 64 + 1, np.uint64)
     position = 0
+    segments, begins = np.empty(0, np.int64), np.empty(0, np.int64)
+    if not complement:
+        segments = segments_of(table, subject_pointer, segment_subject, segment_relation, offsets,
+                               ids, relations)  # fmt: skip
+        begins = np.empty(len(ids), np.int64)
+        for row in range(count):
+            for at in range(offsets[row], offsets[row + 1]):
+                segment = segments[at]
+                begins[at] = segment_pointer[segment] if segment >= 0 else -1
+                if points and segment >= 0:
+                    last = segment_pointer[segment + 1]
+                    begins[at] = lower_bound(time_start, begins[at], last, lows[row])
     for row in range(count):
         low, high, relation = lows[row], highs[row], relations[row]
         origin = origins[row] if gaps else 0
@@ -125,15 +154,14 @@ def project_entities(table, subject_pointer, segment_subject, segment_relation, 
                 segment = np.int64(relation_segment[source])
                 if contains(ids, first, last, segment_subject[segment]):
                     continue
+                begin, end = segment_pointer[segment], segment_pointer[segment + 1]
+                if points:
+                    begin = lower_bound(time_start, begin, end, low)
             else:
-                segment = find_segment(
-                    table, subject_pointer, segment_subject, segment_relation, ids[source],
-                    relation)  # fmt: skip
+                segment, begin = segments[source], begins[source]
                 if segment < 0:
                     continue
-            begin, end = segment_pointer[segment], segment_pointer[segment + 1]
-            if points:
-                begin = lower_bound(time_start, begin, end, low)
+                end = segment_pointer[segment + 1]
             for fact in range(begin, end):
                 start = time_start[fact]
                 if start > high:
@@ -191,6 +219,58 @@ def _rows_of_segment(segment_pointer, object_object, segment, targets, first, la
 
 
 @kernel
+def _times_of_pairs(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
+                    object_object, object_start, object_end, object_level, level, offsets, sources,
+                    relations, targets, time_count):  # fmt: skip
+    """Pt of one subject and one object a row: one run of facts, sorted by their start."""
+    count = len(relations)
+    segments = segments_of(table, subject_pointer, segment_subject, segment_relation, offsets,
+                           sources, relations)  # fmt: skip
+    begins = np.zeros(count, np.int64)
+    for row in range(count):
+        if segments[row] >= 0:
+            first, last = segment_pointer[segments[row]], segment_pointer[segments[row] + 1]
+            begins[row] = lower_bound(object_object, first, last, targets[row])
+    origins, words, position = np.empty(count, np.int64), np.empty(count + 16, np.uint64), 0
+    lows, highs = np.empty(count, np.int32), np.empty(count, np.int32)
+    for row in range(count):
+        lows[row], highs[row], origins[row] = time_count, -1, position
+        if segments[row] < 0:
+            continue
+        begin, end, target = begins[row], segment_pointer[segments[row] + 1], targets[row]
+        low, high, stop = time_count, -1, begin
+        while stop < end and object_object[stop] == target:
+            if object_level[stop] <= level:
+                low, high = min(low, object_start[stop]), max(high, object_end[stop])
+            stop += 1
+        lows[row], highs[row] = low, high
+        if low > high:
+            continue
+        origin, span = position - (low >> 6), (high >> 6) - (low >> 6) + 1
+        origins[row] = origin
+        if position + span > len(words):
+            words = grown(words, position + span)
+        for at in range(position, position + span):
+            words[at] = ZERO
+        position += span
+        # Starts ascend, so a word is put together in a register and written once.
+        place, word = np.int64(low >> 6), ZERO
+        for fact in range(begin, stop):
+            if object_level[fact] > level:
+                continue
+            start, last = object_start[fact], object_end[fact]
+            if start != last:
+                set_range(words, origin, start, last)
+                continue
+            if start >> 6 != place:
+                words[origin + place] |= word
+                place, word = np.int64(start >> 6), ZERO
+            word |= ONE << np.uint64(start & 63)
+        words[origin + place] |= word
+    return lows, highs, origins, words
+
+
+@kernel
 def project_times(table, subject_pointer, segment_subject, segment_relation, segment_pointer,
                   relation_pointer, relation_segment, object_object, object_start, object_end,
                   object_level, level, source_offsets, source_ids, source_complement, relations,
@@ -198,6 +278,16 @@ def project_times(table, subject_pointer, segment_subject, segment_relation, seg
     """Pt(S, r, O) = {t : s∈S, o∈O, (s,r,o,t)∈F} for every row."""
     count = len(relations)
     inverse = (len(relation_pointer) - 1) // 2
+    if not source_complement and not target_complement:
+        singles = True
+        for row in range(count):
+            singles &= source_offsets[row + 1] - source_offsets[row] == 1
+            singles &= target_offsets[row + 1] - target_offsets[row] == 1
+        if singles:
+            return _times_of_pairs(
+                table, subject_pointer, segment_subject, segment_relation, segment_pointer,
+                object_object, object_start, object_end, object_level, level, source_offsets,
+                source_ids, relations, target_ids, time_count)  # fmt: skip
     origins, words, position = np.empty(count, np.int64), np.empty(count + 16, np.uint64), 0
     lows, highs = np.empty(count, np.int32), np.empty(count, np.int32)
     found = np.empty(64, np.int64)
@@ -216,9 +306,7 @@ def project_times(table, subject_pointer, segment_subject, segment_relation, seg
         complement = source_complement if swapped else target_complement
         if swapped:
             relation = relation - inverse if relation >= inverse else relation + inverse
-        # One subject and one object have one run of rows; otherwise rows are listed.
-        single = not complement and last - first == 1 and other1 - other0 == 1
-        run, size = 0, 0
+        size = 0
         for at in range(first, last):
             if every:
                 segment = np.int64(relation_segment[at])
@@ -230,19 +318,13 @@ def project_times(table, subject_pointer, segment_subject, segment_relation, seg
                     relation)  # fmt: skip
                 if segment < 0:
                     continue
-            if single:
-                end, target = segment_pointer[segment + 1], others[other0]
-                run = lower_bound(object_object, segment_pointer[segment], end, target)
-                while run + size < end and object_object[run + size] == target:
-                    size += 1
-            else:
-                found, size = _rows_of_segment(
-                    segment_pointer, object_object, segment, others, other0, other1, complement,
-                    found, size)  # fmt: skip
+            found, size = _rows_of_segment(
+                segment_pointer, object_object, segment, others, other0, other1, complement,
+                found, size)  # fmt: skip
         # The bounds come first, so that only the words between them are made.
         low, high = time_count, -1
         for at in range(size):
-            fact = run + at if single else found[at]
+            fact = found[at]
             if object_level[fact] <= level:
                 low, high = min(low, object_start[fact]), max(high, object_end[fact])
         lows[row], highs[row], origins[row] = low, high, position
@@ -256,7 +338,7 @@ def project_times(table, subject_pointer, segment_subject, segment_relation, seg
             words[at] = ZERO
         position += span
         for at in range(size):
-            fact = run + at if single else found[at]
+            fact = found[at]
             if object_level[fact] <= level:
                 start, stop = object_start[fact], object_end[fact]
                 if start == stop:
