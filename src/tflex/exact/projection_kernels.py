@@ -83,6 +83,12 @@ def sort_unique(out, first, last, words):
 
     Many members are marked in `words` (zero before and after) and read off in order.
     """
+    ascending = first + 1
+    while ascending < last and out[ascending - 1] < out[ascending]:
+        ascending += 1
+    if ascending == last:
+        # The objects of one subject at one time are in order as they lie.
+        return last
     if last - first > 32 + len(words) // 8:
         low, high = len(words), -1
         for at in range(first, last):
