@@ -28,6 +28,9 @@ format: $(STAMP)
 
 bench: $(STAMP)  ## the benchmarks that finish in minutes
 	$(BIN)/python benchmarks/exact.py
+	$(BIN)/python benchmarks/sampling.py
+	$(BIN)/python benchmarks/evaluation.py
+	$(BIN)/python benchmarks/training.py
 
 clean:
 	rm -rf .venv scratch .pytest_cache .mypy_cache .ruff_cache
