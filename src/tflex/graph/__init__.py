@@ -1,1 +1,1 @@
-"""Temporal knowledge graphs: vocabularies, facts, indexes, split views, readers and writers, worlds."""
+"""Temporal knowledge graphs: names, facts, indexes, split views, readers, writers, worlds."""

@@ -1,1 +1,1 @@
-"""The typed algebra, structures, text, rewrites, and what a query looks like in words and pictures."""
+"""The typed algebra, structures, text, rewrites; queries in words, formulas and pictures."""
