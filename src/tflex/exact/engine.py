@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -111,7 +111,10 @@ class Engine:
 
     def answer_batch(self, structure: Structure, anchors: NDArray[np.integer]) -> Answers:
         """The answers of many queries of one structure; a row of anchors is a query."""
-        return self.answer_and_check(structure, anchors)[0]
+        program = EXACT.compile(structure.body)
+        return Answers.joined(
+            [program.run(batch).answers() for _, batch in self._chunks(structure, anchors)]
+        )
 
     def answer_and_check(
         self, structure: Structure, anchors: NDArray[np.integer]
@@ -121,20 +124,26 @@ class Engine:
         The parts are those that the structure is written with; what the definition of a derived
         operator does inside is its own affair.
         """
-        columns = self.checked_columns(structure, anchors)
-        program = EXACT.compile(structure.body)
-        parts = [Answers(np.zeros(1, np.int64), np.empty(0, np.int32))]
+        program, parts = EXACT.compile(structure.body), []
         empty = np.zeros(len(anchors), bool)
         written = {id(_evaluated(node)) for node in topological(structure.body)}
-        for start in range(0, len(anchors), self.chunk):
-            rows = slice(start, min(start + self.chunk, len(anchors)))
-            part = {name: column[rows] for name, column in columns.items()}
-            values = program.values(Batch(self, rows.stop - start, part))
+        for rows, batch in self._chunks(structure, anchors):
+            values = program.values(batch)
             for step, value in zip(program.steps, values, strict=True):
                 if id(step.node) in written and not isinstance(step.node, Leaf):
                     empty[rows] |= value.is_empty()
             parts.append(values[-1].answers())
         return Answers.joined(parts), empty
+
+    def _chunks(
+        self, structure: Structure, anchors: NDArray[np.integer]
+    ) -> Iterator[tuple[slice, Batch]]:
+        """The queries in chunks, each with its rows."""
+        columns = self.checked_columns(structure, anchors)
+        for start in range(0, len(anchors), self.chunk):
+            rows = slice(start, min(start + self.chunk, len(anchors)))
+            part = {name: column[rows] for name, column in columns.items()}
+            yield rows, Batch(self, rows.stop - start, part)
 
     def checked_columns(self, structure: Structure, anchors: NDArray[np.integer]) -> dict[str, Ids]:
         """The anchors of each slot, every id within its vocabulary."""

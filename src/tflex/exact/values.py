@@ -52,6 +52,8 @@ class Answers:
     @staticmethod
     def joined(parts: list[Answers]) -> Answers:
         """Batches one after the other."""
+        if not parts:
+            return Answers(np.zeros(1, np.int64), np.empty(0, np.int32))
         if len(parts) == 1:
             return parts[0]
         bases = np.cumsum([0, *(part.offsets[-1] for part in parts)])
