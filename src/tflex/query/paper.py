@@ -53,6 +53,17 @@ def average_answers(dataset: str, split: str) -> dict[str, float]:
     return _by_structure("average_answers", dataset, split)
 
 
+def printed_links(dataset: str) -> dict[str, dict[str, float | None]]:
+    """MRR and Hits@1, 3 and 10 of each method in the paper's table of link prediction."""
+    wanted, keys = _plain(dataset), ("mrr", "hits1", "hits3", "hits10")
+    return {
+        method: {key: None if one[key] is None else one[key] / 100 for key in keys}
+        for method, datasets in _numbers()["link_prediction"].items()
+        for name, one in datasets.items()
+        if _plain(name) == wanted and one["mrr"] is not None
+    }
+
+
 def _by_structure(table: str, dataset: str, split: str) -> dict[str, Any]:
     wanted = _plain(dataset)
     return {
