@@ -12,8 +12,9 @@ import pytest
 
 from tflex.cli import run
 from tflex.exact.engine import Engine
-from tflex.experiment.config import RunConfig, changed
-from tflex.experiment.run import BEST, Run, build_model
+from tflex.experiment.config import EmbeddingConfig, changed
+from tflex.experiment.embedding import BEST, build_model
+from tflex.experiment.run import Run
 from tflex.graph.facts import Level
 from tflex.graph.temporal_graph import TemporalGraph
 from tflex.graph.world import demo_world
@@ -43,7 +44,7 @@ def trained(world: Path) -> Path:
     """A run that holds the weights it started with."""
     options = ["model.dim=6", "model.hidden=[6]"]
     made = Run.create(world.parent / "run", str(world), demo_world(),
-                      changed(RunConfig(preset="tflex"), options))  # fmt: skip
+                      changed(EmbeddingConfig(preset="tflex"), options))  # fmt: skip
     save_weights(build_model(made.config, made.graph()), made.folder / BEST)
     return made.folder
 

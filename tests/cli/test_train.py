@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tflex.cli import run
+from tflex.experiment.embedding import trained_model, trained_structures
 from tflex.experiment.run import Run
 from tflex.graph.world import demo_world
 
@@ -37,8 +38,8 @@ def test_train_leaves_a_run_that_opens(
     opened = Run.open(out)
     assert opened.config.model.dim == 8 and opened.graph().content_hash
     assert opened.record["code"]["version"] and opened.record["environment"]["torch"]
-    assert len(opened.trained_structures()) == 23
-    assert not opened.model().training
+    assert len(trained_structures(opened)) == 23
+    assert not trained_model(opened).training
     assert run(command) == 2
     assert "holds a run already" in capsys.readouterr().err
     assert run(["train", str(world), "--out", str(out), "--resume", "--steps", "3"]) == 2

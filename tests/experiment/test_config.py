@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tflex.experiment.config import ConfigError, RunConfig, changed
+from tflex.experiment.config import ConfigError, EmbeddingConfig, changed
 from tflex.experiment.presets import PRESETS, preset
 from tflex.graph.world import build_world, demo_world
 
@@ -22,7 +22,7 @@ def test_the_papers_margin_goes_with_its_datasets() -> None:
 
 def test_options_are_set_by_path() -> None:
     found = changed(
-        RunConfig(preset="x"),
+        EmbeddingConfig(preset="x"),
         ["model.dim=64", "training.loss=softmax", "batch.weights.Pe=3", "model.hidden=[8,8]"],
     )
     assert (found.model.dim, found.training.loss, found.batch.weights) == (64, "softmax", {"Pe": 3})
@@ -41,4 +41,4 @@ def test_options_are_set_by_path() -> None:
 )
 def test_wrong_options_are_errors(assignment: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        changed(RunConfig(preset="x"), [assignment])
+        changed(EmbeddingConfig(preset="x"), [assignment])

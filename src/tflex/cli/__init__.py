@@ -10,7 +10,7 @@ import typer
 
 from tflex.errors import TflexError
 
-MODULES = ("ask", "data", "demo", "evaluate", "queries", "query_sets", "train")
+MODULES = ("ask", "data", "demo", "evaluate", "links", "queries", "query_sets", "train")
 """Modules of this room; each has `register(root)`. They import heavy things inside functions only,
 because all of them are read for `tflex --help`."""
 

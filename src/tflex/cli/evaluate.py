@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tflex.cli.links import evaluate_links
 from tflex.cli.output import AsJson, progress_bar
 from tflex.cli.targets import DataDir, Target, dataset_of_run, find, open_target
 from tflex.errors import DataError
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tflex.sampling.dataset import QueryDataset
 
 REASONERS = ("exact", "embedding", "frequency")
+LINK_REASONERS = ("links", "frequency")
 
 
 def register(root: typer.Typer) -> None:
@@ -31,6 +33,14 @@ def register(root: typer.Typer) -> None:
 
 def evaluate(
     target: Target,
+    task: Annotated[
+        str,
+        typer.Option(
+            "--task",
+            metavar="queries|links",
+            help="Queries, or single facts asked for their objects, subjects and times.",
+        ),
+    ] = "queries",
     queries: Annotated[
         list[Path] | None,
         typer.Option(
@@ -62,7 +72,7 @@ def evaluate(
         typer.Option(
             "--view",
             metavar="train|valid|test",
-            help="The facts given to exact and frequency reasoners; by default train, and under "
+            help="The facts given to reasoners that read facts; by default train, and under "
             "`strict` valid when testing.",
             show_default=False,
         ),
@@ -73,13 +83,15 @@ def evaluate(
             "--reasoners",
             metavar="LIST",
             help="Of exact, embedding, frequency; embedding for a run, exact for a dataset by "
-            "default.",
+            "default. Of links, frequency with --task links; both by default.",
             show_default=False,
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option("--limit", min=1, help="Queries of each structure.", show_default=False),
+        typer.Option(
+            "--limit", min=1, help="Queries of each structure, or facts.", show_default=False
+        ),
     ] = None,
     device: Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")] = "auto",
     data_dir: DataDir = None,
@@ -91,7 +103,8 @@ def evaluate(
     """Evaluate reasoners by the protocols `strict` and `published`.
 
     Under `published` the paper's numbers and the ceiling stand beside. A run is evaluated by its
-    embeddings, a dataset by exact answers on a view of its facts.
+    embeddings, a dataset by exact answers on a view of its facts. With --task links, a run of
+    `--preset links` is asked for held-out facts, given the facts of --view (train by default).
 
     Example: `tflex evaluate scratch/run --protocol strict,published --split valid --queries
     ../shared/data/icews14/queries/valid`
@@ -107,6 +120,12 @@ def evaluate(
     if len(splits) > 1:
         raise DataError("--split takes one split at a time")
     level = Level[splits[0]]
+    if _listed(task, ("queries", "links"), "--task") == ["links"]:
+        if queries or structures or form not in ("text", "json"):
+            raise DataError("--task links asks for single facts, and prints text or --json")
+        chosen = _listed(reasoners or "links,frequency", LINK_REASONERS, "--reasoners")
+        evaluate_links(target, level, view or "train", chosen, limit, as_json)
+        return
     names = _reasoners(target, reasoners)
     wanted = None if structures is None else select(structures)
     graph = open_target(target)

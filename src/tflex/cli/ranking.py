@@ -74,6 +74,7 @@ def rank(folder: str, text: str, view: str, structures: Structures) -> Ranked:
     import numpy as np
 
     from tflex.exact.engine import Engine
+    from tflex.experiment.embedding import trained_model, trained_structures
     from tflex.experiment.run import Run, choose_device
     from tflex.query.text import parse
     from tflex.reasoning.embedding import EmbeddingReasoner
@@ -85,8 +86,8 @@ def rank(folder: str, text: str, view: str, structures: Structures) -> Ranked:
     query = parse(text, graph, structures)
     train = Engine(graph.view("train")).answer(query)
     answers = Engine(graph.view(view)).answer(query)
-    model = run.model(str(choose_device("auto")))
-    reasoner = EmbeddingReasoner(model, run.trained_structures())
+    model = trained_model(run, str(choose_device("auto")))
+    reasoner = EmbeddingReasoner(model, trained_structures(run))
     started = time.perf_counter()
     scores = reasoner.scores_of(query)
     seconds = time.perf_counter() - started

@@ -13,6 +13,7 @@ from tflex.cli.targets import Target, open_target
 
 if TYPE_CHECKING:
     from tflex.experiment.run import Run
+    from tflex.graph.temporal_graph import TemporalGraph
 
 
 def register(root: typer.Typer) -> None:
@@ -23,14 +24,19 @@ def train(
     target: Target,
     out: Annotated[Path, typer.Option("--out", help="The run folder.", show_default=False)],
     preset: Annotated[
-        str, typer.Option("--preset", help="tflex, tflex-published, tflex-cpu or tflex-demo.")
+        str,
+        typer.Option(
+            "--preset",
+            help="tflex, tflex-published, tflex-cpu, tflex-demo; links, links-demo, tntcomplex, "
+            "ttranse, hyte.",
+        ),
     ] = "tflex",
     assignments: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change one option, such as model.dim=400. Repeatable.",
+            help="Change one option, such as model.dim=400 or links.history=null. Repeatable.",
         ),
     ] = None,
     minutes: Annotated[
@@ -46,17 +52,18 @@ def train(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Train a model, with checkpoints, validation and metrics as JSON lines.
+    """Train an embedding model, or a link predictor, with checkpoints.
 
-    A dataset without query files gets them first. Training again with --resume continues where the
-    run was interrupted, with the options it was started with. Several processes share a batch when
-    started by `torchrun --nproc-per-node=2 -m tflex.cli train …`.
+    Embedding models are trained on queries; a dataset without query files gets them first. Several
+    processes share a batch when started by `torchrun --nproc-per-node=2 -m tflex.cli train …`.
+    Training again with --resume continues where the run was interrupted, with the options it was
+    started with; a link predictor goes on from its last finished stage.
 
     Example: tflex train scratch/icews14 --preset tflex-cpu --out scratch/run --minutes 10
     """
     from tflex.errors import DataError
     from tflex.experiment import run as runs
-    from tflex.experiment.config import changed
+    from tflex.experiment.config import EmbeddingConfig, changed
     from tflex.experiment.presets import preset as find_preset
     from tflex.query.selection import select
 
@@ -68,42 +75,86 @@ def train(
             raise DataError("--resume continues with the options the run was started with")
         graph = run.graph()
     else:
-        options = [*(assignments or []), f"seed={seed}", f'device="{device}"']
-        if minutes is not None:
-            options += [f"training.minutes={minutes}", "training.steps=null"]
-        if steps is not None:
-            options += [f"training.steps={steps}"] + ([] if minutes else ["training.minutes=null"])
-        config = changed(find_preset(preset, graph), options)
-        select(config.training.structures)
+        config = find_preset(preset, graph)
+        embeds = isinstance(config, EmbeddingConfig)
+        if not embeds and (steps is not None or device not in ("auto", "cpu")):
+            raise DataError(f"--preset {preset} trains on the CPU, for --minutes or to its end")
+        options = [*(assignments or []), f"seed={seed}"]
+        if embeds:
+            options.append(f'device="{device}"')
+            options += budget(minutes, steps)
+        elif minutes is not None:
+            options.append(f"minutes={minutes}")
+        config = changed(config, options)
+        if isinstance(config, EmbeddingConfig):
+            select(config.training.structures)
         if leads:
             run = runs.Run.create(out, target.removeprefix("exact:"), graph, config)
         else:
             run = wait_for(out)
+    if isinstance(run.config, EmbeddingConfig):
+        train_embedding(run, graph, resume, leads, json)
+    elif leads:
+        train_links(run, json)
+
+
+def budget(minutes: float | None, steps: int | None) -> list[str]:
+    """The options that put minutes, steps or both in the place of the preset's budget."""
+    if minutes is None and steps is None:
+        return []
+    given = {"minutes": minutes, "steps": steps}
+    return [f"training.{name}={'null' if one is None else one}" for name, one in given.items()]
+
+
+def train_embedding(run: Run, graph: TemporalGraph, resume: bool, leads: bool, json: bool) -> None:
+    """Train an embedding model, in as many processes as were launched."""
+    from dataclasses import asdict
+
+    from tflex.experiment import embedding
+    from tflex.experiment.config import EmbeddingConfig
+    from tflex.query.selection import select
 
     def say(line: str) -> None:
         if leads:
             print(line, file=sys.stderr)
 
     with progress_bar() as bar:
-        folder = out / "queries" if run.dataset == "demo" else Path(run.dataset) / "queries"
-        structures = select(run.config.training.structures)
-        queries = runs.query_dataset(graph, folder, structures, say, bar if leads else None)
+        folder = run.folder / "queries" if run.dataset == "demo" else Path(run.dataset) / "queries"
+        structures = select(run.configured(EmbeddingConfig).training.structures)
+        queries = embedding.query_dataset(graph, folder, structures, say, bar if leads else None)
 
         def report(line: str, fraction: float) -> None:
             if leads:
                 bar(line, fraction)
 
-        progress = runs.train(run, queries, resume, report)
+        progress = embedding.train(run, queries, resume, report)
     if not leads:
         return
     if json:
-        print_json({"run": str(out), **runs.summary(progress)})
+        print_json({"run": str(run.folder), **asdict(progress)})
         return
     print(
-        f"{out}: {progress.step:,} steps in {progress.seconds / 60:.1f} minutes; best strict MRR "
-        f"on validation {100 * progress.best_score:.2f} at step {progress.best_step:,}"
+        f"{run.folder}: {progress.step:,} steps in {progress.seconds / 60:.1f} minutes; best "
+        f"strict MRR on validation {100 * progress.best_score:.2f} at step {progress.best_step:,}"
     )
-    print(f"next: tflex evaluate {out} --protocol strict,published")
+    print(f"next: tflex evaluate {run.folder} --protocol strict,published")
+
+
+def train_links(run: Run, json: bool) -> None:
+    """Train a link predictor."""
+    import time
+
+    from tflex.experiment import links
+
+    started = time.monotonic()
+    with progress_bar() as bar:
+        links.train_links(run, bar)
+    seconds = time.monotonic() - started
+    if json:
+        print_json({"run": str(run.folder), "seconds": seconds})
+        return
+    print(f"{run.folder}: a link predictor, trained in {seconds / 60:.1f} minutes")
+    print(f"next: tflex evaluate {run.folder} --task links")
 
 
 def wait_for(folder: Path) -> Run:

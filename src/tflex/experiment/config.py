@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tflex.errors import TflexError
+from tflex.models.predictors.links import LinkSettings
 
 
 class ConfigError(TflexError):
@@ -22,7 +23,7 @@ class Section(BaseModel):
 
 
 class ModelConfig(Section):
-    """Which model, and its sizes."""
+    """Which embedding model, and its sizes."""
 
     spec: Literal["tflex", "tflex-published"] = "tflex"
     dim: int = Field(800, ge=1)
@@ -66,18 +67,45 @@ class TrainingConfig(Section):
 
 
 class RunConfig(Section):
-    """Everything that decides a run beside the data."""
+    """What every run has, whatever it trains."""
 
+    kind: str
     preset: str
     seed: int = 0
-    device: str = "auto"
     threads: int | None = Field(None, ge=1)
+
+
+class EmbeddingConfig(RunConfig):
+    """Everything that decides a run of an embedding model beside the data."""
+
+    kind: Literal["embedding"] = "embedding"
+    device: str = "auto"
     model: ModelConfig = ModelConfig()
     batch: BatchConfig = BatchConfig()
     training: TrainingConfig = TrainingConfig()
 
 
-def changed(config: RunConfig, assignments: list[str]) -> RunConfig:
+class LinksConfig(RunConfig):
+    """Everything that decides a run of a link predictor beside the data."""
+
+    kind: Literal["links"] = "links"
+    minutes: float | None = Field(None, gt=0)
+    """A budget; the epochs of the embedding models end when their share of it is spent."""
+    links: LinkSettings = LinkSettings()
+
+
+AnyConfig = Annotated[EmbeddingConfig | LinksConfig, Field(discriminator="kind")]
+_ANY: TypeAdapter[EmbeddingConfig | LinksConfig] = TypeAdapter(AnyConfig)
+
+Config = TypeVar("Config", bound=RunConfig)
+
+
+def read_config(values: Any) -> EmbeddingConfig | LinksConfig:
+    """A configuration of any kind, from what its `model_dump` gave."""
+    return _ANY.validate_python(values)
+
+
+def changed(config: Config, assignments: list[str]) -> Config:
     """A configuration with `section.key=value` applied; values are read as JSON, else as text."""
     data = config.model_dump()
     for assignment in assignments:
@@ -86,7 +114,7 @@ def changed(config: RunConfig, assignments: list[str]) -> RunConfig:
             raise ConfigError(f"--set takes section.key=value, not {assignment!r}")
         _assign(data, path.strip(), _value(text.strip()))
     try:
-        return RunConfig.model_validate(data)
+        return type(config).model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

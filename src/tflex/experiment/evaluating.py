@@ -112,9 +112,11 @@ def frequency(structures: Structures) -> list[Contestant]:
 
 def embedding(run: Run, structures: Structures, device: str = "cpu") -> list[Contestant]:
     """The model of a run; its weights were fitted on train facts."""
+    from tflex.experiment.embedding import trained_model, trained_structures
     from tflex.reasoning.embedding import EmbeddingReasoner
 
-    reasoner = EmbeddingReasoner(run.model(device), run.trained_structures(), structures)
+    model = trained_model(run, device)
+    reasoner = EmbeddingReasoner(model, trained_structures(run), structures)
     return [Contestant(lambda view: reasoner, Level.train)]
 
 

@@ -7,19 +7,26 @@ from difflib import get_close_matches
 from tflex.experiment.config import (
     BatchConfig,
     ConfigError,
+    EmbeddingConfig,
+    LinksConfig,
     ModelConfig,
-    RunConfig,
     TrainingConfig,
 )
 from tflex.graph.temporal_graph import TemporalGraph
+from tflex.models.predictors.calendar import CalendarSettings
+from tflex.models.predictors.embeddings import EmbeddingSettings
+from tflex.models.predictors.existence import ExistenceSettings
+from tflex.models.predictors.history import HistorySettings
+from tflex.models.predictors.links import LinkSettings
+from tflex.models.predictors.ranker import RankerSettings
 from tflex.sampling.counts import paper_dataset
 
 PAPER_MARGIN = {"ICEWS14": 15.0, "ICEWS05-15": 30.0, "GDELT-500": 30.0}
 """γ by dataset (the paper's table of hyper-parameters); the rest is the same for all three."""
 
 _PAPER = {
-    "tflex": RunConfig(preset="tflex"),
-    "tflex-published": RunConfig(
+    "tflex": EmbeddingConfig(preset="tflex"),
+    "tflex-published": EmbeddingConfig(
         preset="tflex-published", model=ModelConfig(spec="tflex-published")
     ),
 }
@@ -29,7 +36,7 @@ _PAPER = {
 # apart, so that with a full share they pull all timestamps about.
 _WEIGHTS = {"Pe": 4.0, "Pt": 4.0, "Pe2": 2.0, "Pe_Pt": 2.0, "aPt": 0.2, "bPt": 0.2}
 
-_CPU = RunConfig(
+_CPU = EmbeddingConfig(
     preset="tflex-cpu",
     model=ModelConfig(dim=400, hidden=(400, 400), margin=60.0),
     batch=BatchConfig(negatives=365, weights=_WEIGHTS),
@@ -40,7 +47,7 @@ _CPU = RunConfig(
 )  # fmt: skip
 """The best of 2 cores in 90 minutes: a softmax over shared negatives, wider starting tokens."""
 
-_DEMO = RunConfig(
+_DEMO = EmbeddingConfig(
     preset="tflex-demo",
     threads=1,
     model=ModelConfig(dim=64, hidden=(128, 128), margin=24.0),
@@ -52,10 +59,36 @@ _DEMO = RunConfig(
 )  # fmt: skip
 """A small model of a small world, in a minute."""
 
-PRESETS: dict[str, RunConfig] = {**_PAPER, "tflex-cpu": _CPU, "tflex-demo": _DEMO}
+
+def _alone(name: str, embedding: EmbeddingSettings) -> LinksConfig:
+    """An embedding with nothing beside it, as a baseline of link prediction."""
+    links = LinkSettings(embedding, history=None, ranker=None, calendar=None)
+    return LinksConfig(preset=name, links=links)
 
 
-def preset(name: str, graph: TemporalGraph) -> RunConfig:
+_LINKS = {
+    "links": LinksConfig(preset="links"),
+    "links-demo": LinksConfig(
+        preset="links-demo",
+        links=LinkSettings(
+            EmbeddingSettings(rank=64, epochs=10, batch=500),
+            HistorySettings(dimension=32, hidden=32, window=32, batch=256),
+            RankerSettings(hidden=32, rounds=2),
+            CalendarSettings(hidden=32, facts=8_000),
+            ExistenceSettings(hidden=32, sample=200_000, batch=4_000),
+        ),
+    ),
+    "tntcomplex": _alone("tntcomplex", EmbeddingSettings()),
+    "ttranse": _alone("ttranse", EmbeddingSettings("ttranse", rank=200, epochs=20)),
+    "hyte": _alone("hyte", EmbeddingSettings("hyte", rank=200, epochs=20)),
+}
+
+PRESETS: dict[str, EmbeddingConfig | LinksConfig] = {
+    **_PAPER, "tflex-cpu": _CPU, "tflex-demo": _DEMO, **_LINKS,
+}  # fmt: skip
+
+
+def preset(name: str, graph: TemporalGraph) -> EmbeddingConfig | LinksConfig:
     """A preset for a graph; γ is the paper's for the paper's datasets."""
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, n=2)
@@ -63,7 +96,7 @@ def preset(name: str, graph: TemporalGraph) -> RunConfig:
         raise ConfigError(f"unknown preset {name} (there are {', '.join(PRESETS)}){hint}")
     found = PRESETS[name]
     margin = PAPER_MARGIN.get(paper_dataset(graph) or "")
-    if name in _PAPER and margin is not None:
+    if isinstance(found, EmbeddingConfig) and name in _PAPER and margin is not None:
         model = found.model.model_copy(update={"margin": margin})
         return found.model_copy(update={"model": model})
     return found
