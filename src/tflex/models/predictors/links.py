@@ -39,6 +39,7 @@ from tflex.models.predictors.existence import (
     TRIPLE_FEATURES,
     Existence,
     ExistenceSettings,
+    question_features,
     triple_features,
 )
 from tflex.models.predictors.history import HistorySettings
@@ -226,18 +227,19 @@ class LinkPredictor(nn.Module):
     def times(self, view: View, subject: NDArray, relation: NDArray, object: NDArray,
               known: bool = True) -> NDArray[np.float32]:  # fmt: skip
         """Degrees of (s, r, o, ?), [batch, |T|]; without `known`, of further timestamps alone."""
-        context = self.context(view)
+        self.context(view)  # Built once, before threads want it.
         asked = Pairs.of(subject, relation, object)
         alike = self.alike()
         found = in_threads(
-            lambda part: self._times(context, alike, asked.take(part), known),
+            lambda part: self._times(view, alike, asked.take(part), known),
             blocks(len(asked), TIME_ROWS),
         )
         return np.concatenate([np.empty((0, self.counts[2]), np.float32), *found])
 
     @torch.no_grad()
-    def _times(self, context: Context, alike: NDArray, asked: Pairs,
+    def _times(self, view: View, alike: NDArray, asked: Pairs,
                known: bool) -> NDArray[np.float32]:  # fmt: skip
+        context = self.context(view)
         features = calendar_features(context, alike, asked)
         holds = features[..., KNOWN] > 0
         if self.calendar is not None:
@@ -247,12 +249,26 @@ class LinkPredictor(nn.Module):
             scores = self.embedding.time_scores(asked.subject, asked.relation, asked.object)
             free = scores.masked_fill(torch.from_numpy(holds), -torch.inf)
             shares = free.softmax(1).nan_to_num(0.0).numpy()
-        expected = np.ones(len(asked), np.float32)
-        if self.further_times is not None:
-            counts = triple_features(context, asked.subject, asked.relation, asked.object)
-            expected = self.further_times.expected(asked.relation, counts)
+        expected = self.expected_times(view, asked.subject, asked.relation, asked.object)
         degrees = -np.expm1(-expected[:, None] * shares)
         return np.where(holds, np.float32(known), degrees).astype(np.float32)
+
+    def expected_objects(self, view: View, subject: NDArray, relation: NDArray,
+                         time: NDArray) -> NDArray[np.float32]:  # fmt: skip
+        """The expected number of further facts (s, r, ?, t), row by row."""
+        asked = Asked.of(subject, relation, time)
+        if self.further_objects is None:
+            return np.ones(len(asked), np.float32)
+        counts = question_features(self.context(view), asked)
+        return self.further_objects.expected(asked.relation, counts)
+
+    def expected_times(self, view: View, subject: NDArray, relation: NDArray,
+                       object: NDArray) -> NDArray[np.float32]:  # fmt: skip
+        """The expected number of further facts (s, r, o, ?), row by row."""
+        if self.further_times is None:
+            return np.ones(len(subject), np.float32)
+        counts = triple_features(self.context(view), subject, relation, object)
+        return self.further_times.expected(relation, counts)
 
     def alike(self) -> NDArray[np.float32]:
         """Unit vectors of the entities; their products say how alike two entities are."""
