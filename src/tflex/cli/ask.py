@@ -66,30 +66,66 @@ def ask(
     reasoner: Annotated[
         str,
         typer.Option(
-            metavar="exact|embedding",
-            help="Exact answers, or all candidates ranked by the model of a run.",
+            metavar="exact|embedding|fuzzy",
+            help="Exact answers, or all candidates ranked by the reasoner of a run.",
         ),
     ] = "exact",
+    known: Annotated[
+        str,
+        typer.Option(
+            "--known", metavar="train|valid|test", help="The facts given to the fuzzy reasoner."
+        ),
+    ] = "train",
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            metavar="auto|DEGREE",
+            help="Also give the set of candidates from a degree on; auto: the one that was "
+            "validated for queries of this kind.",
+            show_default=False,
+        ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            help="Also give a set that holds a missing answer with this probability, by "
+            "split-conformal prediction.",
+            show_default=False,
+        ),
+    ] = None,
+    explain: Annotated[
+        int, typer.Option("--explain", min=0, help="Say why, for so many of the best answers.")
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Answer a query exactly, or rank all candidates with a run's embeddings.
+    """Answer a query exactly, or rank all candidates with a run's embeddings or fuzzy reasoner.
 
-    Ranked candidates are marked: easy answers are known from the train view, hard ones are held
-    out and on the --view alone, all others are wrong.
+    Ranked candidates are marked: easy answers follow from the facts that the reasoner knows, hard
+    ones are held out and on the --view alone, all others are wrong.
 
-    Example: `tflex ask scratch/run 'Pe("China", "Make a visit", "2014")' --reasoner embedding`
+    Example: `tflex ask scratch/fuzzy 'Pe("China", "Make a visit", "2014")' --reasoner fuzzy
+    --threshold auto --explain 1`
     """
-    known = known_structures(structures)
-    if reasoner == "embedding":
-        ranked = rank(target, query, view, known)
+    mine = known_structures(structures)
+    if reasoner in ("embedding", "fuzzy"):
+        if explain and reasoner == "embedding":
+            raise DataError("--explain is for --reasoner fuzzy: embeddings have no reasons")
+        ranked = rank(target, query, view, mine, reasoner, known, threshold, coverage)
         if as_json:
-            print_json(ranked.as_json(limit))
+            print_json(ranked.as_json(limit, explain))
         else:
-            print_ranked(ranked, SHOWN if limit is None else limit)
+            print_ranked(ranked, SHOWN if limit is None else limit, explain)
         return
     if reasoner != "exact":
-        raise DataError(f'--reasoner "{reasoner}": there are exact and embedding')
-    answered = answer(open_target(target), query, view, known)
+        raise DataError(f'--reasoner "{reasoner}": there are exact, embedding and fuzzy')
+    if known != "train" or threshold is not None or coverage is not None or explain:
+        raise DataError(
+            "--known, --threshold, --coverage and --explain are for --reasoner fuzzy; the facts "
+            "of exact answers are those of --view"
+        )
+    answered = answer(open_target(target), query, view, mine)
     if as_json:
         print_json(answered.as_json(limit))
     else:

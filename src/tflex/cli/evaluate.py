@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from tflex.evaluation import Report
     from tflex.evaluation.tables import Table
     from tflex.experiment.evaluating import Asked, Contestant
+    from tflex.experiment.run import Run
     from tflex.graph.facts import Level
     from tflex.graph.temporal_graph import TemporalGraph
     from tflex.query.structures import Structure, Structures
     from tflex.sampling.dataset import QueryDataset
 
-REASONERS = ("exact", "embedding", "frequency")
+REASONERS = ("exact", "embedding", "fuzzy", "frequency")
+TRAINED = ("embedding", "fuzzy")
+"""The reasoners that a run has, by its kind."""
 LINK_REASONERS = ("links", "frequency")
 
 
@@ -82,8 +85,17 @@ def evaluate(
         typer.Option(
             "--reasoners",
             metavar="LIST",
-            help="Of exact, embedding, frequency; embedding for a run, exact for a dataset by "
-            "default. Of links, frequency with --task links; both by default.",
+            help="Of exact, embedding, fuzzy, frequency; by default those of the runs, or exact "
+            "for a dataset. Of links, frequency with --task links; both by default.",
+            show_default=False,
+        ),
+    ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--beside",
+            metavar="RUN",
+            help="Another run on the same dataset, for its reasoner. Repeatable.",
             show_default=False,
         ),
     ] = None,
@@ -103,7 +115,8 @@ def evaluate(
     """Evaluate reasoners by the protocols `strict` and `published`.
 
     Under `published` the paper's numbers and the ceiling stand beside. A run is evaluated by its
-    embeddings, a dataset by exact answers on a view of its facts. With --task links, a run of
+    own reasoner, a dataset by exact answers on a view of its facts; --reasoners and --beside put
+    others next to them. With --task links, a run of
     `--preset links` is asked for held-out facts, given the facts of --view (train by default).
 
     Example: `tflex evaluate scratch/run --protocol strict,published --split valid --queries
@@ -126,17 +139,23 @@ def evaluate(
         chosen = _listed(reasoners or "links,frequency", LINK_REASONERS, "--reasoners")
         evaluate_links(target, level, view or "train", chosen, limit, as_json)
         return
-    names = _reasoners(target, reasoners)
+    runs = _runs([target, *(beside or [])])
+    names = _reasoners(runs, reasoners)
     wanted = None if structures is None else select(structures)
     graph = open_target(target)
+    for run in runs:
+        if run.record["dataset_hash"] != graph.content_hash:
+            raise DataError(f"{run.folder} was trained on another dataset than {target}")
     given = None if view is None else graph.view(view).level
     if given is not None and names == ["embedding"]:
-        raise DataError("--view is for exact and frequency; a run knows what it was trained on")
+        raise DataError(
+            "--view is for reasoners that read facts; embeddings know what they were trained on"
+        )
     own = _own_queries(target, graph, optional=queries is not None)
     asked = limited(_asked(target, graph, own, queries, data_dir, level, wanted), limit)
     known = with_the_papers(one.structure for one in asked)
     validation = _validation(own, known)
-    contestants = _contestants(target, names, known, device)
+    contestants = _contestants(runs, names, known, device)
     reports: list[list[Report]] = []
     with progress_bar() as progress:
         for name in protocols:
@@ -161,16 +180,33 @@ def _listed(text: str, known: Sequence[str], option: str) -> list[str]:
     return words
 
 
-def _is_run(target: str) -> bool:
-    return not target.startswith("exact:") and (Path(target) / "run.json").is_file()
+def _runs(targets: Sequence[str]) -> list[Run]:
+    """The run folders among the targets; all but the first must be some."""
+    from tflex.experiment.run import FILE, Run
+
+    first = targets[0]
+    is_run = not first.startswith("exact:") and (Path(first) / FILE).is_file()
+    runs = [Run.open(one) for one in targets[0 if is_run else 1 :]]
+    for run in runs:
+        if run.config.kind not in TRAINED:
+            raise DataError(
+                f"{run.folder} is a run of kind {run.config.kind}, which answers no queries; "
+                "evaluate it with --task links"
+            )
+    return runs
 
 
-def _reasoners(target: str, text: str | None) -> list[str]:
+def _reasoners(runs: Sequence[Run], text: str | None) -> list[str]:
+    kinds: list[str] = list(dict.fromkeys(run.config.kind for run in runs))
     if text is None:
-        return ["embedding" if _is_run(target) else "exact"]
+        return kinds or ["exact"]
     names = _listed(text, REASONERS, "--reasoners")
-    if "embedding" in names and not _is_run(target):
-        raise DataError(f"{target} is no run folder, so it has no embeddings")
+    for name in TRAINED:
+        if name in names and name not in kinds:
+            raise DataError(
+                f"no run of kind {name} was given, so there is no {name} reasoner; name one as "
+                "TARGET or with --beside"
+            )
     return names
 
 
@@ -227,18 +263,20 @@ def _validation(own: QueryDataset | None, known: Structures) -> list[Asked]:
     return from_dataset(own, Level.valid, [one for one in known if type(one.body) in ROOTS])
 
 
-def _contestants(target: str, names: list[str], known: Structures, device: str
+def _contestants(runs: Sequence[Run], names: list[str], known: Structures, device: str
                  ) -> list[Contestant]:  # fmt: skip
     from tflex.experiment import evaluating
+    from tflex.experiment.run import choose_device
 
     found: list[Contestant] = []
     for name in names:
-        if name == "embedding":
-            from tflex.experiment.run import Run, choose_device
-
-            found += evaluating.embedding(Run.open(target), known, str(choose_device(device)))
-        else:
+        if name not in TRAINED:
             found += {"exact": evaluating.exact, "frequency": evaluating.frequency}[name](known)
+        for run in runs:
+            if run.config.kind == name == "embedding":
+                found += evaluating.embedding(run, known, str(choose_device(device)))
+            elif run.config.kind == name == "fuzzy":
+                found += evaluating.fuzzy(run, known)
     return found
 
 

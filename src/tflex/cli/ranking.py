@@ -1,8 +1,9 @@
-"""`tflex ask --reasoner embedding`: every candidate ranked, and what each really is."""
+"""`tflex ask --reasoner embedding|fuzzy`: every candidate ranked, and what each really is."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,93 +14,184 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from tflex.experiment.run import Run
     from tflex.graph.temporal_graph import TemporalGraph
     from tflex.query.algebra import Node
     from tflex.query.structures import Structures
+    from tflex.reasoning.fuzzy.explain import Explainer, Reason
+    from tflex.reasoning.fuzzy.sets import Quality
 
 EASY, HARD, WRONG, UNKNOWN = "easy", "hard", "wrong", "–"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A predicted set: the candidates from a degree on."""
+
+    how: str
+    threshold: float
+    size: int
+    quality: Quality
+
+    def as_json(self) -> dict[str, Any]:
+        return {"how": self.how, "threshold": self.threshold, "size": self.size,
+                "expected": self.quality._asdict()}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
     """A query with all candidates, best first.
 
-    An answer on the view is easy where the train view gives it too, else hard. What is no answer is
-    wrong; only the train view cannot tell.
+    An answer on the view is easy where the reasoner's facts give it too, else hard. What is no
+    answer is wrong; only a view that knows no more than the reasoner cannot tell.
     """
 
     graph: TemporalGraph
     query: Node
     reasoner: str
     view: str
+    known: str
+    """The view whose facts the reasoner has, or was trained on."""
     ids: NDArray[np.intp]
     scores: NDArray[np.float32]
     marks: list[str]
     seconds: float
+    chosen: Chosen | None = None
+    explainer: Explainer | None = None
 
     def rows(self, limit: int | None) -> list[tuple[int, str, float, str]]:
         """Rank, name, score and mark."""
-        timed = self.query.sort.name == "TIME"
-        names = self.graph.timeline if timed else self.graph.entities
         listed = zip(self.ids.tolist(), self.scores.tolist(), self.marks, strict=True)
         return [
-            (rank, names[id], score, mark)
+            (rank, self.name(id), score, mark)
             for rank, (id, score, mark) in enumerate(list(listed)[:limit], 1)
         ]
 
-    def as_json(self, limit: int | None = None) -> dict[str, Any]:
+    def name(self, id: int) -> str:
+        timed = self.query.sort.name == "TIME"
+        return (self.graph.timeline if timed else self.graph.entities)[id]
+
+    def as_json(self, limit: int | None = None, explained: int = 0) -> dict[str, Any]:
         from tflex.query.describe import sentence
         from tflex.query.text import print_query
 
         keys = ("rank", "name", "score", "mark")
         answers = [dict(zip(keys, row, strict=True)) for row in self.rows(limit)]
+        listed = [{"id": id, **one} for id, one in zip(self.ids.tolist(), answers, strict=False)]
+        if self.explainer is not None:
+            for one in listed[:explained]:
+                one["why"] = reason_lines(self.graph, self.explainer.explain(one["id"]))
         return {
             "query": print_query(self.query, self.graph),
             "sentence": sentence(self.query, self.graph),
             "reasoner": self.reasoner,
             "view": self.view,
+            "known": self.known,
             "sort": self.query.sort.name.lower(),
             "candidates": len(self.ids),
             "easy": self.marks.count(EASY),
             "hard": self.marks.count(HARD),
-            "answers": [
-                {"id": id, **one} for id, one in zip(self.ids.tolist(), answers, strict=False)
-            ],
+            "set": None if self.chosen is None else self.chosen.as_json(),
+            "answers": listed,
             "seconds": self.seconds,
         }
 
 
-def rank(folder: str, text: str, view: str, structures: Structures) -> Ranked:
-    """Rank all candidates with the model of a run, and mark them by exact answers."""
+def rank(
+    folder: str, text: str, view: str, structures: Structures, reasoner: str = "embedding",
+    known: str = "train", threshold: str | None = None, coverage: float | None = None,
+) -> Ranked:  # fmt: skip
+    """Rank all candidates with the reasoner of a run, and mark them by exact answers."""
     import numpy as np
 
     from tflex.exact.engine import Engine
-    from tflex.experiment.embedding import trained_model, trained_structures
-    from tflex.experiment.run import Run, choose_device
+    from tflex.experiment.run import Run
     from tflex.query.text import parse
-    from tflex.reasoning.embedding import EmbeddingReasoner
 
     if folder.startswith("exact:"):
-        raise DataError(f"{folder} has no embeddings; give the run folder itself")
+        raise DataError(f"{folder} has no {reasoner} reasoner; give the run folder itself")
     run = Run.open(folder)
     graph = run.graph()
     query = parse(text, graph, structures)
-    train = Engine(graph.view("train")).answer(query)
     answers = Engine(graph.view(view)).answer(query)
+    chosen: Chosen | None = None
+    explainer: Explainer | None = None
+    if reasoner == "fuzzy":
+        name = reasoner
+        explainer, scores, seconds, chosen = _degrees(run, graph, query, known, threshold, coverage)
+    elif threshold is not None or coverage is not None or known != "train":
+        raise DataError("--known, --threshold and --coverage are for --reasoner fuzzy")
+    else:
+        name, scores, seconds = _embedded(run, query)
+    easy = Engine(graph.view(known)).answer(query)
+    tells = graph.view(view).level > graph.view(known).level
+    marks = np.full(len(scores), WRONG if tells else UNKNOWN, dtype=object)
+    marks[answers] = HARD
+    marks[np.intersect1d(answers, easy)] = EASY
+    ids = np.argsort(-scores, kind="stable")
+    return Ranked(
+        graph, query, name, view, known, ids, scores[ids], marks[ids].tolist(), seconds, chosen,
+        explainer,
+    )  # fmt: skip
+
+
+def _embedded(run: Run, query: Node) -> tuple[str, NDArray[np.float32], float]:
+    from tflex.experiment.embedding import trained_model, trained_structures
+    from tflex.experiment.run import choose_device
+    from tflex.reasoning.embedding import EmbeddingReasoner
+
     model = trained_model(run, str(choose_device("auto")))
     reasoner = EmbeddingReasoner(model, trained_structures(run))
+    scores, seconds = _timed(lambda: reasoner.scores_of(query))
+    return reasoner.name, scores, seconds
+
+
+def _degrees(
+    run: Run, graph: TemporalGraph, query: Node, known: str, threshold: str | None,
+    coverage: float | None,
+) -> tuple[Explainer, NDArray[np.float32], float, Chosen | None]:  # fmt: skip
+    from tflex.experiment.fuzzy import fuzzy_reasoner
+    from tflex.reasoning.fuzzy.explain import Explainer
+    from tflex.reasoning.fuzzy.sets import members, quality
+
+    reasoner = fuzzy_reasoner(run)(graph.view(known))
+    reasoner.scores_of(query)  # Loads the kernels and sorts the facts once.
+    explainer, seconds = _timed(lambda: Explainer(reasoner.world, reasoner.settings, query))
+    scores = explainer.degrees
+    if threshold is None and coverage is None:
+        return explainer, scores, seconds, None
+    assert reasoner.cuts is not None
+    if threshold is not None and coverage is not None:
+        raise DataError("give --threshold or --coverage, not both")
+    if coverage is not None:
+        if not 0 < coverage < 1:
+            raise DataError(f"--coverage {coverage} must lie between 0 and 1")
+        how, cut = f"coverage {coverage:g}", reasoner.cuts.conformal(query, coverage)
+    elif threshold == "auto":
+        how, cut = "auto", reasoner.cuts.threshold(query)
+    else:
+        how, cut = "given", _degree(str(threshold))
+    found = members(scores, cut)
+    return explainer, scores, seconds, Chosen(how, cut, len(found), quality(scores, found))
+
+
+def _degree(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise DataError(f'--threshold "{text}" is neither auto nor a degree between 0 and 1')
+    return value
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     started = time.perf_counter()
-    scores = reasoner.scores_of(query)
-    seconds = time.perf_counter() - started
-    other = UNKNOWN if view == "train" else WRONG
-    marks = np.full(len(scores), other, dtype=object)
-    marks[answers] = HARD
-    marks[np.intersect1d(answers, train)] = EASY
-    ids = np.argsort(-scores, kind="stable")
-    return Ranked(graph, query, reasoner.name, view, ids, scores[ids], marks[ids].tolist(), seconds)
+    found = work()
+    return found, time.perf_counter() - started
 
 
-def print_ranked(ranked: Ranked, limit: int) -> None:
+def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
     """The sentence, how many answers there are to find, and the best candidates."""
     from tflex.query.describe import sentence
 
@@ -108,8 +200,37 @@ def print_ranked(ranked: Ranked, limit: int) -> None:
     print(
         f"{len(ranked.ids):,} candidates ranked by {ranked.reasoner} in "
         f"{ranked.seconds * 1000:,.0f} ms; on the {ranked.view} view {easy:,} answers "
-        f"are easy (known from train), {hard:,} hard (held out)"
+        f"are easy (known from {ranked.known}), {hard:,} hard (held out)"
     )
+    if ranked.chosen is not None:
+        size, precision, recall = ranked.chosen.quality
+        print(
+            f"The set from degree {ranked.chosen.threshold:.3g} on ({ranked.chosen.how}) has "
+            f"{ranked.chosen.size:,} members; expected: {size:,.1f} answers in all, precision "
+            f"{100 * precision:.0f} %, recall {100 * recall:.0f} %"
+        )
     print()
     columns = ("", "answer", "score", "mark")
     print_table("", columns, ranked.rows(limit), left=2)
+    if ranked.explainer is not None:
+        for id in ranked.ids[:explained].tolist():
+            print(f"\nWhy {ranked.name(id)}:")
+            for line in reason_lines(ranked.graph, ranked.explainer.explain(id)):
+                print(f"  {line}")
+
+
+def reason_lines(graph: TemporalGraph, reason: Reason) -> list[str]:
+    """One line for each part of a query, indented: degree, operator, and the best fact."""
+    lines = []
+    for depth, one in reason.walk():
+        text = f"{'  ' * depth}{one.degree:.3f} {one.operator}"
+        if one.fact is not None:
+            s, r, o, t = one.fact
+            said = f"{graph.entities[s]} – {graph.relation_name(r)} – {graph.entities[o]}"
+            text += f": {said}, {graph.timeline[t]}, {one.source}"
+            if one.source == "predicted":
+                text += f" with probability {one.probability:.3f}"
+        elif one.source == "none":
+            text += ": no fact supports it, known or predicted"
+        lines.append(text)
+    return lines

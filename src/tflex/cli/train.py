@@ -12,8 +12,12 @@ from tflex.cli.output import AsJson, print_json, progress_bar
 from tflex.cli.targets import Target, open_target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tflex.experiment.run import Run
     from tflex.graph.temporal_graph import TemporalGraph
+    from tflex.query.structures import Structure
+    from tflex.sampling.dataset import QueryDataset
 
 
 def register(root: typer.Typer) -> None:
@@ -28,7 +32,7 @@ def train(
         typer.Option(
             "--preset",
             help="tflex, tflex-published, tflex-cpu, tflex-demo; links, links-demo, tntcomplex, "
-            "ttranse, hyte.",
+            "ttranse, hyte; fuzzy, fuzzy-demo.",
         ),
     ] = "tflex",
     assignments: Annotated[
@@ -52,7 +56,7 @@ def train(
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Train an embedding model, or a link predictor, with checkpoints.
+    """Train an embedding model, a link predictor or a fuzzy reasoner, with checkpoints.
 
     Embedding models are trained on queries; a dataset without query files gets them first. Several
     processes share a batch when started by `torchrun --nproc-per-node=2 -m tflex.cli train …`.
@@ -63,7 +67,7 @@ def train(
     """
     from tflex.errors import DataError
     from tflex.experiment import run as runs
-    from tflex.experiment.config import EmbeddingConfig, changed
+    from tflex.experiment.config import EmbeddingConfig, FuzzyConfig, changed
     from tflex.experiment.presets import preset as find_preset
     from tflex.query.selection import select
 
@@ -94,6 +98,8 @@ def train(
             run = wait_for(out)
     if isinstance(run.config, EmbeddingConfig):
         train_embedding(run, graph, resume, leads, json)
+    elif leads and isinstance(run.config, FuzzyConfig):
+        train_fuzzy(run, graph, json)
     elif leads:
         train_links(run, json)
 
@@ -119,9 +125,8 @@ def train_embedding(run: Run, graph: TemporalGraph, resume: bool, leads: bool, j
             print(line, file=sys.stderr)
 
     with progress_bar() as bar:
-        folder = run.folder / "queries" if run.dataset == "demo" else Path(run.dataset) / "queries"
         structures = select(run.configured(EmbeddingConfig).training.structures)
-        queries = embedding.query_dataset(graph, folder, structures, say, bar if leads else None)
+        queries = queries_of(run, graph, structures, say, bar if leads else None)
 
         def report(line: str, fraction: float) -> None:
             if leads:
@@ -137,6 +142,37 @@ def train_embedding(run: Run, graph: TemporalGraph, resume: bool, leads: bool, j
         f"{run.folder}: {progress.step:,} steps in {progress.seconds / 60:.1f} minutes; best "
         f"strict MRR on validation {100 * progress.best_score:.2f} at step {progress.best_step:,}"
     )
+    print(f"next: tflex evaluate {run.folder} --protocol strict,published")
+
+
+def queries_of(run: Run, graph: TemporalGraph, structures: list[Structure],
+               say: Callable[[str], None], bar: Callable[[str, float], None] | None,
+               ) -> QueryDataset:  # fmt: skip
+    """The queries of the run's dataset, sampled where there are none."""
+    from tflex.experiment import embedding
+
+    folder = run.folder / "queries" if run.dataset == "demo" else Path(run.dataset) / "queries"
+    return embedding.query_dataset(graph, folder, structures, say, bar)
+
+
+def train_fuzzy(run: Run, graph: TemporalGraph, json: bool) -> None:
+    """Train a fuzzy reasoner: a link predictor, and what is chosen on validation queries."""
+    import time
+    from dataclasses import asdict
+
+    from tflex.experiment import fuzzy
+
+    started = time.monotonic()
+    with progress_bar() as bar:
+        queries = queries_of(run, graph, [], lambda line: print(line, file=sys.stderr), bar)
+        fuzzy.train_fuzzy(run, queries, bar)
+    seconds = time.monotonic() - started
+    settings, _ = fuzzy.chosen(run)
+    if json:
+        print_json({"run": str(run.folder), "seconds": seconds, "settings": asdict(settings)})
+        return
+    print(f"{run.folder}: a fuzzy reasoner, trained in {seconds / 60:.1f} minutes")
+    print(f"chosen on validation queries: {fuzzy.describe(settings)}")
     print(f"next: tflex evaluate {run.folder} --protocol strict,published")
 
 

@@ -6,10 +6,11 @@ import json
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from tflex.errors import TflexError
 from tflex.models.predictors.links import LinkSettings
+from tflex.reasoning.fuzzy import FuzzySettings
 
 
 class ConfigError(TflexError):
@@ -94,13 +95,44 @@ class LinksConfig(RunConfig):
     links: LinkSettings = LinkSettings()
 
 
-AnyConfig = Annotated[EmbeddingConfig | LinksConfig, Field(discriminator="kind")]
-_ANY: TypeAdapter[EmbeddingConfig | LinksConfig] = TypeAdapter(AnyConfig)
+class FuzzyConfig(RunConfig):
+    """Everything that decides a run of the fuzzy reasoner beside the data."""
+
+    kind: Literal["fuzzy"] = "fuzzy"
+    predictor: str | None = None
+    """A finished run of a link predictor, which is taken over instead of training one."""
+    minutes: float | None = Field(None, gt=0)
+    """A budget for the link predictor; see `LinksConfig`."""
+    links: LinkSettings = LinkSettings()
+    fuzzy: FuzzySettings = FuzzySettings()
+    """Where the choice of settings starts."""
+    options: dict[str, list[Any]] = Field(default_factory=dict)
+    """What is tried on validation queries, one option of `fuzzy` after the other."""
+    gain: float = Field(0.002, ge=0)
+    """What another value must add to the strict MRR: less is noise, and may cost time."""
+    validation_queries: int = Field(20, ge=1)
+    """Validation queries of each structure on which settings are chosen."""
+    calibration_queries: int = Field(40, ge=1)
+    """Validation queries of each structure on which thresholds are fitted."""
+
+    @field_validator("options")
+    @classmethod
+    def _known(cls, options: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for name, values in options.items():
+            if name not in FuzzySettings.__dataclass_fields__:
+                raise ValueError(f"fuzzy has no option {name}")
+            for value in values:
+                FuzzySettings(**{name: value})
+        return options
+
+
+AnyRun = EmbeddingConfig | LinksConfig | FuzzyConfig
+_ANY: TypeAdapter[AnyRun] = TypeAdapter(Annotated[AnyRun, Field(discriminator="kind")])
 
 Config = TypeVar("Config", bound=RunConfig)
 
 
-def read_config(values: Any) -> EmbeddingConfig | LinksConfig:
+def read_config(values: Any) -> AnyRun:
     """A configuration of any kind, from what its `model_dump` gave."""
     return _ANY.validate_python(values)
 
@@ -128,8 +160,8 @@ def _assign(data: dict[str, Any], path: str, value: Any) -> None:
         if not isinstance(place.get(section), dict):
             raise _unknown(path, data)
         place = place[section]
-    # The weights are a table by structure name, so that any name may be a key there.
-    if key not in place and sections != ["batch", "weights"]:
+    # These are tables by the name of a structure or of an option, so that any may be a key there.
+    if key not in place and sections not in (["batch", "weights"], ["options"]):
         raise _unknown(path, data)
     place[key] = value
 

@@ -120,6 +120,13 @@ def embedding(run: Run, structures: Structures, device: str = "cpu") -> list[Con
     return [Contestant(lambda view: reasoner, Level.train)]
 
 
+def fuzzy(run: Run, structures: Structures) -> list[Contestant]:
+    """The fuzzy reasoner of a run; it reads the facts that it is given."""
+    from tflex.experiment.fuzzy import fuzzy_reasoner
+
+    return [Contestant(fuzzy_reasoner(run, structures))]
+
+
 class Evaluation:
     """A query set of one split, prepared for a protocol, on which any reasoners are compared."""
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from typing import Any
 
 from tflex.experiment.config import (
+    AnyRun,
     BatchConfig,
     ConfigError,
     EmbeddingConfig,
+    FuzzyConfig,
     LinksConfig,
     ModelConfig,
     TrainingConfig,
@@ -83,12 +86,27 @@ _LINKS = {
     "hyte": _alone("hyte", EmbeddingSettings("hyte", rank=200, epochs=20)),
 }
 
-PRESETS: dict[str, EmbeddingConfig | LinksConfig] = {
-    **_PAPER, "tflex-cpu": _CPU, "tflex-demo": _DEMO, **_LINKS,
+_OPTIONS: dict[str, list[Any]] = {
+    "logic": ["product", "goedel", "lukasiewicz"],
+    "entity_weight": [0.5, 2.0],
+    "time_weight": [0.5, 2.0],
+    "beam": [4, 16],
+}
+
+_FUZZY = {
+    "fuzzy": FuzzyConfig(preset="fuzzy", options=_OPTIONS),
+    "fuzzy-demo": FuzzyConfig(
+        preset="fuzzy-demo", links=_LINKS["links-demo"].links, validation_queries=5,
+        calibration_queries=20, options={"logic": ["product", "goedel"]},
+    ),
+}  # fmt: skip
+
+PRESETS: dict[str, AnyRun] = {
+    **_PAPER, "tflex-cpu": _CPU, "tflex-demo": _DEMO, **_LINKS, **_FUZZY,
 }  # fmt: skip
 
 
-def preset(name: str, graph: TemporalGraph) -> EmbeddingConfig | LinksConfig:
+def preset(name: str, graph: TemporalGraph) -> AnyRun:
     """A preset for a graph; γ is the paper's for the paper's datasets."""
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, n=2)

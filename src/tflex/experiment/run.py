@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from tflex.errors import DataError
-from tflex.experiment.config import Config, EmbeddingConfig, LinksConfig, read_config
+from tflex.experiment.config import AnyRun, Config, read_config
 from tflex.graph.temporal_graph import TemporalGraph
 
 FILE = "run.json"
@@ -26,7 +26,7 @@ class Run:
     """A run folder."""
 
     folder: Path
-    config: EmbeddingConfig | LinksConfig
+    config: AnyRun
     record: dict[str, Any]
 
     @classmethod
@@ -43,7 +43,7 @@ class Run:
 
     @classmethod
     def create(cls, folder: str | Path, dataset: str, graph: TemporalGraph,
-               config: EmbeddingConfig | LinksConfig) -> Run:  # fmt: skip
+               config: AnyRun) -> Run:  # fmt: skip
         """A new run folder; one that holds a run already is refused."""
         folder = Path(folder)
         if (folder / FILE).exists():

@@ -4,9 +4,11 @@ from tflex.reasoning.fuzzy.interpreter import FuzzySettings, World
 from tflex.reasoning.fuzzy.logic import LOGICS
 from tflex.reasoning.fuzzy.predictions import LinkPredictions, NothingMissing
 from tflex.reasoning.fuzzy.reasoner import FuzzyReasoner
+from tflex.reasoning.fuzzy.sets import Cuts
 
 __all__ = [
     "LOGICS",
+    "Cuts",
     "FuzzyReasoner",
     "FuzzySettings",
     "LinkPredictions",

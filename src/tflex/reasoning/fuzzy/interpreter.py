@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tflex.errors import DataError
 from tflex.graph.facts import Ids
 from tflex.graph.temporal_graph import View
 from tflex.query.algebra import (
@@ -49,6 +50,14 @@ class FuzzySettings:
     time_weight: float = 1.0
     """The same in Pt."""
 
+    def __post_init__(self) -> None:
+        if self.logic not in LOGICS:
+            raise DataError(f'logic "{self.logic}": there are {", ".join(LOGICS)}')
+        if self.beam < 1 or self.pairs < 1:
+            raise DataError(f"beam {self.beam} and pairs {self.pairs} must be at least 1")
+        if self.entity_weight < 0 or self.time_weight < 0:
+            raise DataError("weights of missing facts must not be negative")
+
 
 class Chosen(NamedTuple):
     """The pairs of a projection for which missing facts were predicted."""
@@ -64,8 +73,9 @@ class Chosen(NamedTuple):
     """For each query, a bound on the degree that any other pair would have added."""
 
     def take(self, rows: NDArray) -> Chosen:
-        columns = (self.query, self.first, self.second, self.weight)
-        return Chosen(*(column[rows] for column in columns), self.cut)
+        return Chosen(
+            self.query[rows], self.first[rows], self.second[rows], self.weight[rows], self.cut
+        )
 
 
 class World:
@@ -120,10 +130,9 @@ class FuzzyBatch:
         """The pairs with the highest degree of having a missing fact at all."""
         settings = self.settings
         most = max(settings.pairs, settings.beam)
-        *pairs, cut = kernels.leading_pairs(
+        found = Chosen(*kernels.leading_pairs(
             self.logic.code, first, second, first_weight, second_weight, most
-        )
-        found = Chosen(*pairs, cut)
+        ))  # fmt: skip
         some = -np.expm1(-expected(found.query, found.first, found.second))
         degrees = self.logic.both(found.weight, some.astype(np.float32))
         order = np.lexsort((-degrees, found.query))
@@ -131,7 +140,7 @@ class FuzzyBatch:
         begins = np.searchsorted(query, np.arange(self.count))
         place = np.arange(len(order)) - begins[query]
         beyond = order[place >= settings.beam]
-        np.maximum.at(cut, found.query[beyond], degrees[beyond])
+        np.maximum.at(found.cut, found.query[beyond], degrees[beyond])
         return found.take(order[(place < settings.beam) & (degrees[order] > 0)])
 
 
