@@ -130,7 +130,7 @@ def test_forms(world: Path, capsys: Capture, option: str | None, begins: str) ->
         (["--split", "train"], '--split "train": there are valid, test'),
         (["--split", "valid,test"], "one split at a time"),
         (["--reasoners", "oracle"], '--reasoners "oracle"'),
-        (["--reasoners", "embedding"], "has no embeddings"),
+        (["--reasoners", "embedding"], "no run of kind embedding"),
         (["--view", "all"], 'no view "all"'),
         (["--structures", "nothing"], 'unknown structure "nothing"'),
         (["--structures", "Pe3"], "no test queries of the chosen structures"),
@@ -146,7 +146,7 @@ def test_errors(world: Path, capsys: Capture, options: list[str], message: str) 
 
 def test_a_view_is_not_for_embeddings(trained: Path, capsys: Capture) -> None:
     assert run(["evaluate", str(trained), "--view", "valid"]) == 2
-    assert "--view is for exact and frequency" in capsys.readouterr().err
+    assert "--view is for reasoners that read facts" in capsys.readouterr().err
 
 
 def test_a_target_without_queries(capsys: Capture) -> None:
@@ -192,9 +192,9 @@ def test_ask_prints_a_table(trained: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("target", "options", "message"),
     [
-        ("exact:{run}", ["--reasoner", "embedding"], "no embeddings"),
+        ("exact:{run}", ["--reasoner", "embedding"], "has no embedding reasoner"),
         ("{world}", ["--reasoner", "embedding"], "is no run folder"),
-        ("{run}", ["--reasoner", "oracle"], "there are exact and embedding"),
+        ("{run}", ["--reasoner", "oracle"], "there are exact, embedding and fuzzy"),
         ("{run}", ["--reasoner", "embedding", "--view", "all"], 'no view "all"'),
     ],
 )

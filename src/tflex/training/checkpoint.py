@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -30,7 +31,7 @@ def save_weights(module: nn.Module, path: Path) -> None:
 def load_weights(module: nn.Module, path: Path) -> None:
     try:
         module.load_state_dict(load_file(path))
-    except (OSError, RuntimeError) as error:
+    except (OSError, RuntimeError, SafetensorError) as error:
         raise DataError(f"{path}: cannot load the weights: {error}") from error
 
 

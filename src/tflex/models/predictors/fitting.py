@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
@@ -49,7 +50,7 @@ class Stages:
         if path is not None and path.is_file():
             try:
                 module.load_state_dict(load_file(path))
-            except (OSError, RuntimeError) as error:
+            except (OSError, RuntimeError, SafetensorError) as error:
                 raise DataError(f"{path}: cannot go on from this stage: {error}") from error
             return
         seed = 1000 * self.seed + self.count

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
@@ -291,7 +292,7 @@ class LinkPredictor(nn.Module):
             document = json.loads((folder / SETTINGS).read_text())
             model = cls(tuple(document["counts"]), LinkSettings.from_json(document["settings"]))
             model.load_state_dict(load_file(folder / WEIGHTS))
-        except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (OSError, KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
             raise DataError(f"{folder} holds no link predictor: {error}") from error
         return model
 

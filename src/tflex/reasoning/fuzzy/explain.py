@@ -71,6 +71,8 @@ class Explainer:
     def _reason(self, step: int, member: int) -> Reason:
         _, node, positions = self.program.steps[step]
         degree = float(self.values[step][0][member])
+        if isinstance(node, Leaf):
+            return Reason("given", member, degree)
         name = node.names[0]
         if isinstance(node, Pe | Pt):
             return self._projection(step, member, degree)

@@ -1,0 +1,97 @@
+"""Link predictors on the command line: training, `evaluate --task links` and `predict`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import tiny
+from tflex.cli import run
+from tflex.experiment.links import FOLDER, STAGES
+from tflex.graph.world import demo_world
+
+Capture = pytest.CaptureFixture[str]
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / FOLDER / "links.safetensors").read_bytes()
+
+
+def test_a_run_that_was_interrupted_ends_with_the_same_weights(
+    queried_world: Path, fuzzy_run: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    out = tmp_path / "links"
+    command = ["train", str(queried_world), "--preset", "links-demo", "--out", str(out)]
+    assert run([*command, *tiny("links", "threads"), "--json"]) == 0
+    assert weights(out) == weights(fuzzy_run)
+    shutil.rmtree(out / FOLDER)
+    for name in ("calendar", "further-times", "embedding-all"):
+        (out / STAGES / f"{name}.safetensors").unlink()
+    assert run([*command, "--resume"]) == 0
+    assert weights(out) == weights(fuzzy_run)
+    capsys.readouterr()
+
+
+def test_evaluate_links(fuzzy_run: Path, capsys: Capture) -> None:
+    command = ["evaluate", str(fuzzy_run), "--task", "links", "--limit", "60"]
+    assert run([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["split"], found["view"], found["facts"]) == ("test", "train", 60)
+    assert set(found["scores"]) == {"links", "frequency (r)", "frequency (s, r)"}
+    for kinds in found["scores"].values():
+        for metrics in kinds.values():
+            assert 0 <= metrics["raw mrr"] <= metrics["mrr"] <= metrics["hits@10"] <= 1
+    assert 0 <= found["honesty"]["top1"]["both"]["error"] <= 1
+    assert found["honesty"]["existence"]["base"] > 0
+    assert run([*command, "--split", "valid"]) == 0
+    shown = capsys.readouterr().out
+    for words in ("valid facts, known facts of the train view", "raw MRR", "further valid fact"):
+        assert words in shown
+
+
+def test_predict_whom_and_when(fuzzy_run: Path, capsys: Capture) -> None:
+    graph = demo_world()
+    s, r, o, t = (int(column[0]) for column in (
+        graph.facts.subject, graph.facts.relation, graph.facts.object, graph.facts.start,
+    ))  # fmt: skip
+    names = graph.entities[s], graph.relation_name(r), graph.entities[o], graph.timeline[t]
+    asked = ["predict", str(fuzzy_run), "--subject", names[0], "--relation", names[1]]
+    for words, answer in ((["--time", names[3]], names[2]), (["--object", names[2]], names[3])):
+        assert run([*asked, *words, "--json", "--limit", "300"]) == 0
+        answers = json.loads(capsys.readouterr().out)["answers"]
+        (held,) = [one for one in answers if one["name"] == answer]
+        assert held["known"] and held["probability"] == 1
+        assert all(0 <= one["probability"] <= 1 for one in answers)
+        degrees = [one["probability"] for one in answers]
+        assert degrees == sorted(degrees, reverse=True)
+        assert run([*asked, *words]) == 0
+        assert "known" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "one of the two"),
+        (["--time", "2014-03-05", "--object", "Jukanland"], "one of the two"),
+        (["--time", "2013-03-05"], "2013-03-05"),
+        (["--object", "Jukanlnd"], "Jukanland"),
+    ],
+)
+def test_predict_errors(fuzzy_run: Path, capsys: Capture, options: list[str], message: str) -> None:
+    asked = ["predict", str(fuzzy_run), "--subject", "Trornevesh", "--relation", "visit"]
+    assert run([*asked, *options]) == 2
+    shown = capsys.readouterr().err
+    assert message in shown and "Traceback" not in shown
+
+
+def test_a_run_of_another_kind(queried_world: Path, fuzzy_run: Path, capsys: Capture) -> None:
+    assert run(["evaluate", str(queried_world), "--task", "links"]) == 2
+    assert "is no run folder" in capsys.readouterr().err
+    assert run(["evaluate", str(fuzzy_run), "--task", "links", "--queries", "x"]) == 2
+    assert "single facts" in capsys.readouterr().err
+    command = ["train", str(queried_world), "--preset", "links", "--out", "never", "--steps", "3"]
+    assert run(command) == 2
+    assert "for --minutes or to its end" in capsys.readouterr().err
