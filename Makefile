@@ -31,6 +31,8 @@ bench: $(STAMP)  ## the benchmarks that finish in minutes
 	$(BIN)/python benchmarks/sampling.py
 	$(BIN)/python benchmarks/evaluation.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/predictors.py
+	$(BIN)/python benchmarks/fuzzy.py
 
 clean:
 	rm -rf .venv scratch .pytest_cache .mypy_cache .ruff_cache

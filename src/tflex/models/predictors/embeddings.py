@@ -81,6 +81,7 @@ class TNTComplEx(Embedding):
             return nn.Parameter(1e-2 * torch.randn(rows, 2 * rank, generator=generator))
 
         self.entities = table(entities)
+        self.halved = Halved()
         self.temporal = table(2 * relations)
         self.static = table(2 * relations)
         self.times = table(times)
@@ -92,7 +93,7 @@ class TNTComplEx(Embedding):
     def objects(self, subject: Tensor, relation: Tensor, time: Tensor) -> Tensor:
         """Re⟨(e_s ∘ (r ∘ τ_t + r′)), ē_o⟩: an inner product with each entity."""
         query = complex_product(self.entities[subject], self.relation_at(relation, time))
-        return product(query, self.entities)
+        return product(query, self.entities, self.halved)
 
     def moments(self, subject: Tensor, relation: Tensor, object: Tensor) -> Tensor:
         """Re⟨τ_t, conj(e_s ∘ r) ∘ e_o⟩; the static r′ adds the same to every timestamp."""
@@ -202,10 +203,25 @@ def cubes(vector: Tensor) -> Tensor:
     return ((real.square() + imaginary.square() + 1e-12) ** 1.5).sum()
 
 
-def product(query: Tensor, table: Tensor) -> Tensor:
+class Halved:
+    """A table in bfloat16: the copy is kept until the table changes, if no gradients are wanted."""
+
+    def __init__(self) -> None:
+        self._made: tuple[tuple[int, int], Tensor] | None = None
+
+    def of(self, table: Tensor) -> Tensor:
+        if torch.is_grad_enabled():
+            return table.bfloat16()
+        state, made = (table.data_ptr(), table._version), self._made
+        if made is None or made[0] != state:
+            made = self._made = state, table.bfloat16()
+        return made[1]
+
+
+def product(query: Tensor, table: Tensor, halved: Halved) -> Tensor:
     """query · tableᵀ, in bfloat16 where the processor has instructions for it."""
     if bfloat16_is_fast():
-        return query.bfloat16() @ table.bfloat16().T
+        return query.bfloat16() @ halved.of(table).T
     return query @ table.T
 
 

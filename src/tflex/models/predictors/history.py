@@ -13,7 +13,7 @@ from torch.nn import functional
 from tflex.graph.facts import Facts
 from tflex.models.predictors.context import Asked, both_directions
 from tflex.models.predictors.context_kernels import Context
-from tflex.models.predictors.embeddings import product, tensors
+from tflex.models.predictors.embeddings import Halved, product, tensors
 from tflex.models.predictors.progress import Progress, silent
 from tflex.models.predictors.question_kernels import near_rows
 
@@ -66,6 +66,7 @@ class History(nn.Module):
             return nn.Parameter(deviation * torch.randn(rows, columns, generator=generator))
 
         self.entities = table(entity_count, size, 0.05)
+        self.halved = Halved()
         self.bias = nn.Parameter(torch.zeros(entity_count))
         self.subjects = table(entity_count, size, 0.05)
         self.relation_scale = table(2 * relation_count, size, 0.5)
@@ -100,7 +101,7 @@ class History(nn.Module):
             functional.embedding(subject, self.subjects)
         ) * functional.embedding(relation, self.relation_scale)
         query = query + functional.linear(dropped(votes), self.collect)
-        return product(query, self.entities).float() + self.bias, said[..., 0]
+        return product(query, self.entities, self.halved).float() + self.bias, said[..., 0]
 
     def loss(self, subject: Tensor, relation: Tensor, object: Tensor, events: Window) -> Tensor:
         """Mean of log Σ λ − log λ(o), without the rates of all entities."""

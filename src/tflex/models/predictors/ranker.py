@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from numpy.typing import NDArray
@@ -52,7 +53,7 @@ class Questions:
     def __len__(self) -> int:
         return len(self.relation)
 
-    @property
+    @cached_property
     def rows(self) -> Tensor:
         """The question of each candidate."""
         return torch.repeat_interleave(torch.arange(len(self)), self.offsets.diff())
@@ -107,22 +108,29 @@ class Ranker(nn.Module):
         self.query_centre.copy_(query.mean(0))
         self.query_spread.copy_(query.std(0) + 0.05)
 
-    def inputs(self, questions: Questions) -> Tensor:
-        """Normalised features and scores of the candidates; without scores, each has the mean."""
+    def sums(self, questions: Questions) -> Tensor:
+        """a·x and W x of every candidate, [rows, 1 + hidden], x with centre 0 and spread 1.
+
+        Centre and spread are taken into the weights; without scores, each has the mean.
+        """
+        scale = 1 / self.spread
+        weight = torch.cat((self.direct.weight, self.first.weight)) * scale
         counts = log_counts(questions.features)
-        scores = questions.scores
-        if scores is None:
-            scores = self.centre[counts.shape[1] :].expand(len(counts), -1)
-        return (torch.cat((counts, scores), 1) - self.centre) / self.spread
+        width = counts.shape[1]
+        if questions.scores is None:
+            return functional.linear(counts - self.centre[:width], weight[:, :width])
+        of_counts = functional.linear(counts, weight[:, :width], -(weight @ self.centre))
+        return of_counts + functional.linear(questions.scores, weight[:, width:])
 
     def forward(self, questions: Questions) -> tuple[Tensor, Tensor]:
         """Logits of the candidates, [rows] (−∞ for known answers), and of none of them, [batch]."""
-        inputs, rows = self.inputs(questions), questions.rows
+        sums = self.sums(questions)
         query = (log_counts(questions.query) - self.query_centre) / self.query_spread
         context = self.context(torch.cat((query, self.relation(questions.relation)), 1))
-        hidden = self.dropped((self.first(inputs) + context[rows]).relu())
-        hidden = self.dropped(self.second(hidden).relu())
-        logits = (self.last(hidden) + self.direct(inputs))[:, 0]
+        shift = context + self.first.bias
+        hidden = self.dropped((sums[:, 1:] + shift[questions.rows]).relu_())
+        hidden = self.dropped(self.second(hidden).relu_())
+        logits = self.last(hidden)[:, 0] + sums[:, 0]
         if questions.correction is not None:
             logits = logits + questions.correction
         return logits.masked_fill(questions.excluded, -torch.inf), self.none(context.relu())[:, 0]
@@ -132,7 +140,7 @@ class Ranker(nn.Module):
 
 
 def log_counts(counts: Tensor) -> Tensor:
-    return torch.log1p(counts.float() / FLOOR)
+    return (counts.float() / FLOOR).log1p_()
 
 
 def log_probabilities(logits: Tensor, none: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from tflex.graph.facts import Facts
 from tflex.models.predictors.context import (
+    CANDIDATE_FEATURES,
     Asked,
     both_directions,
     holding,
@@ -76,6 +77,7 @@ def ask(
     chosen = scorers.best(scores, best) if scores else context.popular[asked.relation, :best]
     offsets, ids = object_candidates(context, asked, chosen)
     features, query = object_features(context, asked, offsets, ids)
+    known = features[:, CANDIDATE_FEATURES.index("pair r at")] > 0
     rows = torch.repeat_interleave(torch.arange(len(asked)), torch.from_numpy(np.diff(offsets)))
     of_candidates = rows, torch.from_numpy(ids.astype(np.int64))
     return Questions(
@@ -86,7 +88,7 @@ def ask(
         torch.stack([part[of_candidates] for part in scores], 1)
         if scores
         else torch.zeros(len(ids), 0),
-        torch.from_numpy(holding(context, asked, offsets, ids)),
+        torch.from_numpy(known),
         torch.full((len(asked),), -1),
     ), ids
 
