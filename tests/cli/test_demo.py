@@ -8,7 +8,7 @@ import pytest
 
 from tflex.cli import run
 from tflex.cli.ask import answer
-from tflex.cli.demo import QUESTIONS
+from tflex.cli.demo import QUESTIONS, trained, trained_fuzzy
 from tflex.exact.reference import answer as answer_by_definition
 from tflex.graph.temporal_graph import TemporalGraph
 from tflex.graph.world import demo_world
@@ -56,7 +56,16 @@ def test_demo_trains_compares_and_predicts(
         "best strict MRR on validation",
         "frequency (s, r)",
         "AVG",
-        "candidates ranked by",
+        "10 entities on the train view",
+        "candidates ranked by tflex",
+        "candidates ranked by fuzzy",
+        "5 hard (held out)",
+        "Why they differ: the facts alone do not give",
+        "predicted with probability",
     ):
         assert word in text
     assert (tmp_path / "run" / "best.safetensors").is_file()
+    # What is there already is kept.
+    world = tmp_path / "world"
+    assert trained(world, tmp_path / "run", 9.0) and trained_fuzzy(world, tmp_path / "fuzzy")
+    assert capsys.readouterr().out == ""

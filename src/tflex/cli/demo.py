@@ -1,4 +1,4 @@
-"""`tflex demo`: the demo world, questions answered on it, and a model trained on it."""
+"""`tflex demo`: the demo world, questions answered on it, and reasoners trained on it."""
 
 from __future__ import annotations
 
@@ -43,10 +43,18 @@ QUESTIONS = (
 )
 
 
-PREDICTED = 'Pe("Trornevesh", "hold regular talks with", "2014-03")'
-"""What the model is asked."""
+PREDICTED = Question(
+    "prediction",
+    "With whom did Trornevesh hold regular talks in March? All three reasoners know the training "
+    "facts alone.",
+    'Pe("Trornevesh", "hold regular talks with", "2014-03")',
+)
+"""What all reasoners are asked: some of its answers are held out."""
 
 ASKED = 50
+"""Questions of each structure in the comparison."""
+SHOWN = 15
+"""Ranked candidates."""
 
 
 def register(root: typer.Typer) -> None:
@@ -58,10 +66,11 @@ def demo(
         Path, typer.Option("--out", metavar="DIR", help="Where world, drawings and model go.")
     ],
     minutes: Annotated[
-        float, typer.Option("--minutes", min=0, help="How long to train; 0: not at all.")
+        float,
+        typer.Option("--minutes", min=0, help="How long to train embeddings; 0: train nothing."),
     ] = 1.0,
 ) -> None:
-    """Build the demo world, answer three questions exactly, then train, evaluate and ask a model.
+    """Build the demo world, answer three questions exactly, then train, compare and ask reasoners.
 
     Example: `tflex demo --out scratch/demo`
     """
@@ -70,8 +79,9 @@ def demo(
         show(graph, question, out / "drawings")
     if minutes > 0:
         run = trained(out / "world", out / "run", minutes)
-        compare(run)
-        predict(run)
+        fuzzy_run = trained_fuzzy(out / "world", out / "fuzzy")
+        compare(run, fuzzy_run)
+        ask_all(graph, run, fuzzy_run)
 
 
 def demo_dataset(folder: Path) -> TemporalGraph:
@@ -110,8 +120,22 @@ def trained(world: Path, folder: Path, minutes: float) -> Path:
     return folder
 
 
-def compare(run: Path) -> None:
-    """The model beside the frequencies of objects, on questions about held-out facts."""
+def trained_fuzzy(world: Path, folder: Path) -> Path:
+    """A fuzzy reasoner of the demo world; one that is there already is kept."""
+    import json
+
+    from tflex.cli.train import train
+    from tflex.experiment.fuzzy import CHOICES
+
+    choices = folder / CHOICES
+    if not choices.is_file() or "settings" not in json.loads(choices.read_text("utf-8")):
+        print("\nTraining a link predictor for the fuzzy reasoner")
+        train(str(world), folder, "fuzzy-demo", resume=(folder / "run.json").is_file())
+    return folder
+
+
+def compare(run: Path, fuzzy_run: Path) -> None:
+    """Model, fuzzy reasoner and frequencies of objects, on questions about held-out facts."""
     from rich.console import Console
 
     from tflex.evaluation import STRICT
@@ -121,6 +145,7 @@ def compare(run: Path) -> None:
         embedding,
         frequency,
         from_dataset,
+        fuzzy,
         limited,
     )
     from tflex.experiment.run import Run
@@ -132,16 +157,37 @@ def compare(run: Path) -> None:
     graph = opened.graph()
     asked = limited(from_dataset(QueryDataset.open(opened.dataset, graph), Level.test), ASKED)
     evaluation = Evaluation(graph, asked, STRICT, Level.test)
-    contestants = [*embedding(opened, STRUCTURES), *frequency(STRUCTURES)]
+    contestants = [
+        *fuzzy(Run.open(fuzzy_run), STRUCTURES), *embedding(opened, STRUCTURES),
+        *frequency(STRUCTURES),
+    ]  # fmt: skip
     reports = [evaluation.report(one) for one in contestants]
     print(f"\nRanking held-out answers, at most {ASKED} questions of each structure:\n")
     Console(width=120).print(to_rich(side_by_side(reports)))
 
 
-def predict(run: Path) -> None:
-    """One question ranked by the model, its answers marked."""
-    from tflex.cli.ranking import print_ranked, rank
+def ask_all(graph: TemporalGraph, run: Path, fuzzy_run: Path) -> None:
+    """One question: what is known, what the embedding ranks, what the fuzzy reasoner predicts."""
+    from tflex.cli.ranking import HARD, print_ranked, rank, reason_lines
     from tflex.query.published import STRUCTURES
 
-    print(f"The model ranks every candidate:\n  {PREDICTED}\n")
-    print_ranked(rank(str(run), PREDICTED, "test", STRUCTURES), 8)
+    print(f"{PREDICTED.words}\n  {PREDICTED.query}\n\nExactly, what is known:\n")
+    print_answered(answer(graph, PREDICTED.query, "train"), ASKED)
+    print("\nThe embedding ranks every candidate:\n")
+    ranked = rank(str(run), PREDICTED.query, "test", STRUCTURES)
+    print_ranked(ranked, SHOWN)
+    print("\nThe fuzzy reasoner puts what it predicts beside what is known:\n")
+    degrees = rank(str(fuzzy_run), PREDICTED.query, "test", STRUCTURES, reasoner="fuzzy")
+    print_ranked(degrees, SHOWN)
+    explainer, found = degrees.explainer, degrees.marks
+    if explainer is None or HARD not in found:
+        return
+    first = found.index(HARD)
+    id = int(degrees.ids[first])
+    behind = ranked.ids.tolist().index(id)
+    print(
+        f"\nWhy they differ: the facts alone do not give {degrees.name(id)}, which the embedding "
+        f"ranks at {behind + 1} and the fuzzy reasoner at {first + 1}, because"
+    )
+    for line in reason_lines(graph, explainer.explain(id)):
+        print(f"  {line}")

@@ -211,7 +211,8 @@ def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
         )
     print()
     columns = ("", "answer", "score", "mark")
-    print_table("", columns, ranked.rows(limit), left=2)
+    rows = [(rank, name, f"{score:.4g}", mark) for rank, name, score, mark in ranked.rows(limit)]
+    print_table("", columns, rows, left=2)
     if ranked.explainer is not None:
         for id in ranked.ids[:explained].tolist():
             print(f"\nWhy {ranked.name(id)}:")

@@ -28,7 +28,7 @@ from tflex.models.predictors.links import LinkPredictor
 from tflex.query.published import STRUCTURES
 from tflex.query.structures import Structures
 from tflex.reasoning.fuzzy import Cuts, FuzzyReasoner, FuzzySettings, LinkPredictions, World
-from tflex.reasoning.fuzzy.sets import kind_of
+from tflex.reasoning.fuzzy.sets import kinds_of
 from tflex.sampling.dataset import QueryDataset
 
 CHOICES = "fuzzy.json"
@@ -119,7 +119,7 @@ def describe(settings: FuzzySettings) -> str:
 
 def fit_cuts(reasoner: FuzzyReasoner, graph: TemporalGraph, queries: QueryDataset, count: int,
              seed: int, progress: Progress) -> Cuts:  # fmt: skip
-    """Thresholds of the best F1 by kind of query, and degrees of held-out answers by sort.
+    """Thresholds of the best F1 by kinds of queries, and degrees of held-out answers by sort.
 
     All of validation queries, with what may be known when validating: the train view.
     """
@@ -138,7 +138,7 @@ def fit_cuts(reasoner: FuzzyReasoner, graph: TemporalGraph, queries: QueryDatase
             continue
         scores = reasoner.scores(structure.name, prepared.anchors)
         sort = structure.sort.name.lower()
-        for kind in (kind_of(structure.body), sort):
+        for kind in kinds_of(structure.body):
             by_kind.setdefault(kind, []).append((scores, prepared.answers))
         missing.setdefault(sort, []).extend(missing_degrees(scores, prepared, draw))
     return Cuts(

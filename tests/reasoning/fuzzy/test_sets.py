@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tflex.query.published import STRUCTURES
-from tflex.reasoning.fuzzy.sets import Cuts, kind_of, members, quality
+from tflex.reasoning.fuzzy.sets import Cuts, kinds_of, members, quality
 
 ENTITY = STRUCTURES["e2i"].body
 TIME = STRUCTURES["t2i"].body
@@ -37,9 +37,11 @@ def test_too_few_queries_leave_nothing_out() -> None:
     assert cuts.conformal(TIME, 0.5) == 0
 
 
-def test_thresholds_by_operator_then_by_sort() -> None:
-    cuts = Cuts({"entity And": 0.3, "entity": 0.4})
-    assert kind_of(ENTITY) == "entity And"
+def test_thresholds_by_operators_then_by_sort() -> None:
+    cuts = Cuts({"entity And(Not, Pe)": 0.2, "entity And": 0.3, "entity": 0.4})
+    assert kinds_of(ENTITY) == ("entity And(Pe, Pe)", "entity And", "entity")
+    assert kinds_of(STRUCTURES["Pt"].body)[0] == "time Pt(anchor, anchor, anchor)"
+    assert cuts.threshold(STRUCTURES["e2i_N"].body) == 0.2
     assert cuts.threshold(ENTITY) == 0.3
     assert cuts.threshold(STRUCTURES["Pe"].body) == 0.4
     assert cuts.threshold(TIME) == 0.5

@@ -14,9 +14,15 @@ from tflex.query.algebra import Node
 from tflex.reasoning.fuzzy.logic import Degrees
 
 
-def kind_of(query: Node) -> str:
-    """The sort and the operator at the root of a query, such as `entity And`."""
-    return f"{query.sort.name.lower()} {query.names[0] if query.names else 'anchor'}"
+def kinds_of(query: Node) -> tuple[str, str, str]:
+    """What a query is, from narrow to wide: `entity And(Not, Pe)`, `entity And`, `entity`."""
+
+    def name(node: Node) -> str:
+        return node.names[0] if node.names else "anchor"
+
+    sort = query.sort.name.lower()
+    root = f"{sort} {name(query)}"
+    return f"{root}({', '.join(sorted(map(name, query.arguments)))})", root, sort
 
 
 class Quality(NamedTuple):
@@ -35,13 +41,13 @@ class Cuts:
     """Degrees from which on a candidate is taken for an answer."""
 
     best: Mapping[str, float] = field(default_factory=dict)
-    """By the kind of a query, or by its sort: the threshold of the best mean F1 on validation."""
+    """By the kinds of a query: the threshold of the best mean F1 on validation."""
     missing: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """By sort, rising: the degree of one random held-out answer of each validation query."""
 
     def threshold(self, query: Node) -> float:
         """The validated threshold for a query; one half where nothing was validated."""
-        return self.best.get(kind_of(query), self.best.get(query.sort.name.lower(), 0.5))
+        return next((self.best[kind] for kind in kinds_of(query) if kind in self.best), 0.5)
 
     def conformal(self, query: Node, coverage: float) -> float:
         """The threshold of sets that hold a missing answer with this probability, or a higher one.
