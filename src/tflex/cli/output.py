@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -52,11 +53,27 @@ def cell_text(value: object) -> str:
     return escape(str(value))
 
 
+class _Log:
+    """Progress for a file: one line every `PAUSE` seconds, none for what is over before."""
+
+    PAUSE = 30.0
+
+    def __init__(self) -> None:
+        self.started = self.last = time.monotonic()
+
+    def __call__(self, what: str, fraction: float) -> None:
+        now = time.monotonic()
+        if now - self.last >= self.PAUSE:
+            self.last = now
+            line = f"{now - self.started:6.0f} s  {fraction:4.0%}  {what}"
+            print(line, file=sys.stderr, flush=True)
+
+
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A bar on stderr while the block runs; nothing where stderr is no terminal."""
+    """A bar on stderr while the block runs; where stderr is no terminal, a line now and then."""
     if not sys.stderr.isatty():
-        yield lambda what, fraction: None
+        yield _Log()
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
