@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tflex.errors import DataError
 from tflex.query.algebra import Sort
 from tflex.query.published import STRUCTURES
 from tflex.training.data import Batch, BatchSource, TrainingQueries
@@ -51,6 +52,14 @@ def test_shares_follow_the_weights() -> None:
     assert source().shares == [3, 3, 2]
     assert source(weights={"Pe": 2.0, "e2i": 1.0, "Pt": 1.0}).shares == [4, 2, 2]
     assert sum(source(batch_size=13, weights={"Pe": 0.01}).shares) == 13
+
+
+def test_a_batch_too_small_is_refused() -> None:
+    assert source(batch_size=3).shares == [1, 1, 1]
+    with pytest.raises(DataError, match="a batch of 2 queries is too small for one of each of 3"):
+        source(batch_size=2)
+    with pytest.raises(DataError, match="too small for 2 processes"):
+        source(batch_size=3, ranks=2)
 
 
 def test_a_pass_asks_every_query_once() -> None:

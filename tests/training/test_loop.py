@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,24 @@ def test_interrupting_saves_the_step(tmp_path: Path) -> None:
         one.run()
     again = trainer(tmp_path)
     assert again.resume() and again.progress.step == 7
+    assert weights(again.model) == weights(one.model)
+
+
+def test_an_interrupt_during_an_update_waits_for_its_end(tmp_path: Path) -> None:
+    one = trainer(tmp_path, checkpoint_every=1000, validate_every=1000)
+    update = one.optimizer.step
+
+    def interrupted():
+        if one.progress.step == 7:
+            signal.raise_signal(signal.SIGINT)
+        update()
+
+    one.optimizer.step = interrupted  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        one.run()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    again = trainer(tmp_path)
+    assert again.resume() and again.progress.step == 8
     assert weights(again.model) == weights(one.model)
 
 

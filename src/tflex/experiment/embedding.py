@@ -118,7 +118,11 @@ def train(run: Run, queries: QueryDataset, resume: bool, report: Report) -> Prog
     names = set(TrainingSettings.__dataclass_fields__)
     chosen = {key: value for key, value in config.training.model_dump().items() if key in names}
     sample = ValidationSample.of(graph, queries, config.training.validation_queries, config.seed)
-    trainer = Trainer(model, source, TrainingSettings(**chosen), run.folder, sample.score, report)
+    trained = [one.name for one in structures]
+    trainer = Trainer(
+        model, source, TrainingSettings(**chosen), run.folder,
+        lambda model: sample.score(model, trained), report,
+    )  # fmt: skip
     if resume and not trainer.resume():
         report("no checkpoint to resume from; starting anew", 0.0)
     try:

@@ -87,7 +87,8 @@ def restore_optimizer(module: nn.Module, optimizer: torch.optim.Optimizer,
     for name, parameter in module.named_parameters():
         prefix = f"{name}/"
         state = {
-            key.removeprefix(prefix): value.to(parameter.device if value.dim() else "cpu")
+            # Fused updates read the count of steps, too, where the weights are.
+            key.removeprefix(prefix): value.to(parameter.device)
             for key, value in tensors.items()
             if key.startswith(prefix)
         }

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tflex.errors import DataError
 from tflex.models.loss import allowed_negatives
 from tflex.query.algebra import Sort
 from tflex.query.structures import Structure
@@ -75,6 +76,11 @@ class BatchSource:
     def __post_init__(self) -> None:
         self.queries = [one for one in self.queries if len(one)]
         self.shares = self._shares()
+        if max(self.shares, default=self.ranks) < self.ranks:
+            raise DataError(
+                f"a batch of {self.batch_size} queries is too small for {self.ranks} processes: "
+                "each takes its part of the queries of every structure"
+            )
 
     def _shares(self) -> list[int]:
         """Rows of each structure: by weight, summing to the batch size, at least one each."""
@@ -82,6 +88,11 @@ class BatchSource:
         weights = np.array([given.get(one.structure.name, 1.0) for one in self.queries])
         exact = weights / weights.sum() * self.batch_size
         shares = np.maximum(np.floor(exact), weights > 0).astype(int)
+        if shares.sum() > self.batch_size:
+            raise DataError(
+                f"a batch of {self.batch_size} queries is too small for one of each of "
+                f"{len(self.queries)} structures with these weights"
+            )
         # What rounding left goes to the largest remainders.
         for position in np.argsort(shares - exact, kind="stable")[: self.batch_size - shares.sum()]:
             shares[position] += 1

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -177,7 +180,6 @@ class Trainer:
                     ahead = drawer.submit(self.source.batch, progress.step + 1)
                     loss_sum += self.step(batch).cpu()
                     loss_count += 1
-                    progress.step += 1
                     progress.seconds = base + time.monotonic() - started
                     now = time.monotonic()
                     if progress.step % 50 == 0:
@@ -210,7 +212,9 @@ class Trainer:
             average_gradients(self.model)
         if self.settings.clip is not None:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
-        self.optimizer.step()
+        with uninterrupted():
+            self.optimizer.step()
+            self.progress.step += 1
         return loss.detach()
 
     def fraction(self) -> float:
@@ -307,6 +311,22 @@ def _step_of(line: str) -> int:
     except (ValueError, KeyError):
         # A line that a killed process left half-written.
         return 1 << 62
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until the block has ended, so that what belongs together changes together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 def average_gradients(model: torch.nn.Module) -> None:
