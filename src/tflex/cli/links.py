@@ -67,7 +67,10 @@ def evaluate_links(
             "published": [one._asdict() for one in published],
         })  # fmt: skip
         return
-    title = f"{dataset}: {questions.facts:,} {level.name} facts, known facts of the {view} view"
+    title = (
+        f"{dataset}: {questions.facts:,} {level.name} facts, known facts of the {view} view; "
+        "filtered: every other answer of all facts at the asked time leaves the ranking"
+    )
     rows: list[tuple[object, ...]] = []
     for kind, label in KINDS.items():
         for score in scores:
@@ -85,11 +88,12 @@ def print_published(published: list[Any]) -> None:
     """Published results, best first."""
     print()
     rows = [
-        (one.method, *(None if value is None else 100 * value for value in one[1:5]), one.source)
+        (one.method, one.source, one.protocol,
+         *(None if value is None else 100 * value for value in one[1:5]))
         for one in reversed(published)
-    ]
-    columns = ("", "MRR", "Hits@1", "Hits@3", "Hits@10", "source")
-    print_table("Published, objects and subjects, filtered by time", columns, rows)
+    ]  # fmt: skip
+    columns = ("", "source", "protocol", "MRR", "Hits@1", "Hits@3", "Hits@10")
+    print_table("Published", columns, rows, left=3)
 
 
 def print_honesty(honesty: Honesty, split: str) -> None:

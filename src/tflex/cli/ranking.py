@@ -92,6 +92,7 @@ class Ranked:
             "easy": self.marks.count(EASY),
             "hard": self.marks.count(HARD),
             "set": None if self.chosen is None else self.chosen.as_json(),
+            "left_out": None if self.explainer is None else self.explainer.cut,
             "answers": listed,
             "seconds": self.seconds,
         }
@@ -202,6 +203,8 @@ def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
         f"{ranked.seconds * 1000:,.0f} ms; on the {ranked.view} view {easy:,} answers "
         f"are easy (known from {ranked.known}), {hard:,} hard (held out)"
     )
+    if ranked.explainer is not None:
+        print(f"Left out of a projection: nothing of a degree above {ranked.explainer.cut:.2g}")
     if ranked.chosen is not None:
         size, precision, recall = ranked.chosen.quality
         print(

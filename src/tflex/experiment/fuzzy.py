@@ -149,11 +149,12 @@ def fit_cuts(reasoner: FuzzyReasoner, graph: TemporalGraph, queries: QueryDatase
 
 def missing_degrees(scores: np.ndarray, queries: EvaluationQueries,
                     draw: np.random.Generator) -> list[float]:  # fmt: skip
-    """The degree of one random target of each query."""
+    """The degree of one random target of each query that has new answers, not fewer."""
     sizes = queries.targets.sizes
     place = queries.targets.offsets[:-1] + (draw.random(len(sizes)) * sizes).astype(np.int64)
-    found: list[float] = scores[np.arange(len(sizes)), queries.targets.ids[place]].tolist()
-    return found
+    found = scores[np.arange(len(sizes)), queries.targets.ids[place]]
+    missing: list[float] = found[~queries.retraction].tolist()
+    return missing
 
 
 def _threshold(parts: Sequence[tuple[np.ndarray, Sets]], draw: np.random.Generator) -> float:

@@ -135,7 +135,8 @@ def existence_of(predictor: LinkPredictor, graph: TemporalGraph, split: Level, v
                  seed: int = 0) -> Existence:  # fmt: skip
     """See `Existence`."""
     context, count = predictor.context(view), graph.relation_count
-    facts = graph.facts.take(graph.facts.level > view.level)
+    facts = graph.facts
+    facts = facts.take((facts.level > view.level) & (facts.level <= split))
     draw = np.random.default_rng(seed)
     time = draw.integers(facts.start, facts.end + 1)
     held_out = np.unique(np.concatenate((

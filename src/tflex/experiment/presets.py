@@ -44,7 +44,7 @@ _CPU = EmbeddingConfig(
     model=ModelConfig(dim=400, hidden=(400, 400), margin=60.0),
     batch=BatchConfig(negatives=365, weights=_WEIGHTS),
     training=TrainingConfig(
-        steps=None, minutes=90, learning_rate=1e-3, schedule="cosine", warm_up=300, clip=10.0,
+        steps=None, minutes=90, learning_rate=1e-3, schedule="cosine", warm_up=300, clip=5.0,
         loss="softmax", precision="bf16", validate_every=2_500, checkpoint_every=500,
     ),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from tflex.models.predictors.links import LinkPredictor
 
 
 class LinkReasoner:
-    """Scores a candidate by the probability that it is a further fact, known ones by 0."""
+    """Scores a candidate by the probability that it is a fact; those of the view are certain."""
 
     def __init__(self, predictor: LinkPredictor, view: View, name: str = "links") -> None:
         self.name = name
@@ -22,10 +22,10 @@ class LinkReasoner:
         """Degrees of all entities or timestamps, [n, candidates]."""
         first, second, third = np.asarray(anchors, np.int32).T
         if structure == "Pe":
-            found = self.predictor.objects(self.view, first, second, third, known=False)
+            found = self.predictor.objects(self.view, first, second, third)
             return found.dense(self.predictor.counts[0])
         if structure == "Pt":
-            return self.predictor.times(self.view, first, second, third, known=False)
+            return self.predictor.times(self.view, first, second, third)
         raise UnsupportedOperator(
             f"the link predictor answers Pe and Pt of anchors, not {structure}; "
             "the fuzzy reasoner composes them"

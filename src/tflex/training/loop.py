@@ -17,6 +17,7 @@ from typing import Any, Literal
 import torch
 import torch.distributed as distributed
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
 from tflex.errors import TflexError
 from tflex.models.loss import query_losses, subsampling_weights, weighted_mean
@@ -71,6 +72,8 @@ def softmax_losses(
 ) -> Tensor:
     """−log of the positive's share in a softmax over it and the allowed negatives, [n].
 
+    Training adds −log σ(γ − d(v)), the first term of equation 6, to hold answers within the margin.
+
     Not in the paper: L = −log exp(−d(v)/τ) / (exp(−d(v)/τ) + Σ_i exp(−d(v'_i)/τ)).
     """
     logits = (-negative / temperature).masked_fill(~allowed, -torch.inf)
@@ -121,9 +124,12 @@ class Objective:
             shared = tokens.features(sort, torch.from_numpy(side.negatives).to(device))
         negative = self.model.distances(rows, sort, shared)
         allowed = torch.from_numpy(side.allowed).to(device)
+        margin = self.model.settings.margin
         if self.settings.loss == "softmax":
-            return softmax_losses(positive, negative, allowed, self.settings.temperature)
-        return query_losses(positive, negative, allowed, self.model.settings.margin)
+            shares = softmax_losses(positive, negative, allowed, self.settings.temperature)
+            # To shares alone, a query far from everything is as good as one among the candidates.
+            return shares - logsigmoid(margin - positive)
+        return query_losses(positive, negative, allowed, margin)
 
 
 @dataclass

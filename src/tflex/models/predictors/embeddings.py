@@ -101,7 +101,11 @@ class TNTComplEx(Embedding):
         return complex_product(conjugate(half), self.entities[object]) @ self.times.T
 
     def penalty(self, rows: Tensor, settings: EmbeddingSettings) -> Tensor:
-        """Ω³ of the batch's embeddings and Λ⁴ of the timestamps' steps (the paper's section 3)."""
+        """Ω³ of the batch's embeddings and Λ⁴ of the timestamps' steps (the paper's section 3).
+
+        The paper takes the norms of r ∘ τ_t and of r′ apart, and of the entities twice; here it is
+        that of their sum, which is what a score is made of.
+        """
         subject, relation, object, time = rows
         norms = (cubes(self.entities[subject]) + cubes(self.relation_at(relation, time))
                  + cubes(self.entities[object]))  # fmt: skip

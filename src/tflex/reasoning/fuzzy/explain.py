@@ -65,6 +65,11 @@ class Explainer:
         found: Degrees = self.values[-1][0]
         return found
 
+    @property
+    def cut(self) -> float:
+        """A bound on the degree of what any projection of the query has left out."""
+        return max((float(one.cut[0]) for one in self.batch.chosen.values()), default=0.0)
+
     def explain(self, member: int) -> Reason:
         return self._reason(len(self.values) - 1, member)
 
@@ -149,7 +154,7 @@ class Explainer:
         relation = np.full(len(chosen.first), r, np.int32)
         settings = self.batch.settings
         if isinstance(node, Pe):
-            offsets, ids, degrees = asked.objects(chosen.first, relation, chosen.second)
+            offsets, ids, degrees, _ = asked.objects(chosen.first, relation, chosen.second)
             for row, (s, t, weight) in enumerate(self._pairs(chosen)):
                 at = slice(offsets[row], offsets[row + 1])
                 found = float(degrees[at][ids[at] == member].max(initial=0))

@@ -70,7 +70,8 @@ class Chosen(NamedTuple):
     weight: Degrees
     """What the pair itself has as degree."""
     cut: Degrees
-    """For each query, a bound on the degree that any other pair would have added."""
+    """For each query, a bound on the degree of what was left out: by another pair, or of a member
+    that the predictor does not list."""
 
     def take(self, rows: NDArray) -> Chosen:
         return Chosen(
@@ -126,22 +127,31 @@ class FuzzyBatch:
 
     def choose(self, first: Degrees, second: Degrees, first_weight: Degrees,
                second_weight: Degrees, expected: Callable[[NDArray, Ids, Ids], Degrees],
-               ) -> Chosen:  # fmt: skip
-        """The pairs with the highest degree of having a missing fact at all."""
+               scale: float) -> Chosen:  # fmt: skip
+        """The pairs with the highest degree of having a missing fact at all.
+
+        Degrees of missing facts are going to be multiplied by `scale`.
+        """
         settings = self.settings
         most = max(settings.pairs, settings.beam)
         found = Chosen(*kernels.leading_pairs(
             self.logic.code, first, second, first_weight, second_weight, most
         ))  # fmt: skip
-        some = -np.expm1(-expected(found.query, found.first, found.second))
-        degrees = self.logic.both(found.weight, some.astype(np.float32))
+        some = -np.expm1(-expected(found.query, found.first, found.second)).astype(np.float32)
+        degrees = self.logic.both(found.weight, some)
         order = np.lexsort((-degrees, found.query))
         query = found.query[order]
         begins = np.searchsorted(query, np.arange(self.count))
         place = np.arange(len(order)) - begins[query]
         beyond = order[place >= settings.beam]
-        np.maximum.at(found.cut, found.query[beyond], degrees[beyond])
+        bounds = self.logic.both(found.weight[beyond], scaled(some[beyond], scale))
+        np.maximum.at(found.cut, found.query[beyond], bounds)
         return found.take(order[(place < settings.beam) & (degrees[order] > 0)])
+
+
+def scaled(degrees: Degrees, scale: float) -> Degrees:
+    """Degrees multiplied, and at most 1."""
+    return np.minimum(degrees * np.float32(scale), 1)
 
 
 def distinct(*columns: NDArray) -> tuple[list[Ids], NDArray[np.int64]]:
@@ -187,16 +197,18 @@ def _pe(batch: FuzzyBatch, node: Pe, source: Degrees, relation: Ids, when: Degre
     world, code = batch.world, batch.logic.code
     out = batch.nothing(Sort.ENTITY)
     kernels.known_objects(*world.by_time, code, source, relation, when, out)
-    asked = world.predictions
+    asked, scale = world.predictions, batch.settings.entity_weight
     chosen = batch.choose(
         source, when, world.activity(relation), np.ones_like(when),
-        lambda query, s, t: asked.expected_objects(s, relation[query], t),
+        lambda query, s, t: asked.expected_objects(s, relation[query], t), scale,
     )  # fmt: skip
     batch.chosen[id(node)] = chosen
     questions, place = distinct(chosen.first, relation[chosen.query], chosen.second)
-    offsets, ids, degrees = asked.objects(*questions)
-    degrees = np.minimum(degrees * np.float32(batch.settings.entity_weight), 1)
+    offsets, ids, degrees, unlisted = asked.objects(*questions)
+    degrees = scaled(degrees, scale)
     kernels.scatter_lists(code, chosen.query, chosen.weight, place, offsets, ids, degrees, out)
+    bounds = batch.logic.both(chosen.weight, scaled(unlisted[place], scale))
+    np.maximum.at(chosen.cut, chosen.query, bounds)
     return out
 
 
@@ -206,16 +218,15 @@ def _pt(batch: FuzzyBatch, node: Pt, source: Degrees, relation: Ids, target: Deg
     world, code = batch.world, batch.logic.code
     out = batch.nothing(Sort.TIME)
     kernels.known_times(*world.by_object, code, source, relation, target, out)
-    asked = world.predictions
+    asked, scale = world.predictions, batch.settings.time_weight
     inverse = (relation + world.relation_count) % np.int32(2 * world.relation_count)
     chosen = batch.choose(
         source, target, world.activity(relation), world.activity(inverse),
-        lambda query, s, o: asked.expected_times(s, relation[query], o),
+        lambda query, s, o: asked.expected_times(s, relation[query], o), scale,
     )  # fmt: skip
     batch.chosen[id(node)] = chosen
     questions, place = distinct(chosen.first, relation[chosen.query], chosen.second)
-    degrees = asked.times(*questions)
-    degrees = np.minimum(degrees * np.float32(batch.settings.time_weight), 1)
+    degrees = scaled(asked.times(*questions), scale)
     kernels.scatter_rows(code, chosen.query, chosen.weight, place, degrees, out)
     return out
 

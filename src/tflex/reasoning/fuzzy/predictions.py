@@ -20,6 +20,8 @@ class Listed(NamedTuple):
     offsets: NDArray[np.int64]
     ids: Ids
     degrees: Degrees
+    unlisted: Degrees
+    """For each question, a bound on the degree of any entity that is not listed."""
 
 
 class Predictions(Protocol):
@@ -57,7 +59,7 @@ class LinkPredictions:
 
     def objects(self, subject: Ids, relation: Ids, time: Ids) -> Listed:
         found = self.predictor.objects(self.view, subject, relation, time, known=False)
-        return Listed(found.offsets, found.ids, found.degrees)
+        return Listed(found.offsets, found.ids, found.degrees, np.minimum(found.unlisted, 1))
 
     def times(self, subject: Ids, relation: Ids, object: Ids) -> Degrees:
         return self.predictor.times(self.view, subject, relation, object, known=False)
@@ -77,7 +79,8 @@ class NothingMissing:
 
     def objects(self, subject: Ids, relation: Ids, time: Ids) -> Listed:
         none = np.zeros(len(subject) + 1, np.int64)
-        return Listed(none, np.empty(0, np.int32), np.empty(0, np.float32))
+        nothing = np.zeros(len(subject), np.float32)
+        return Listed(none, np.empty(0, np.int32), np.empty(0, np.float32), nothing)
 
     def times(self, subject: Ids, relation: Ids, object: Ids) -> Degrees:
         return np.zeros((len(subject), self.time_count), np.float32)
