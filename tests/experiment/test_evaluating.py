@@ -23,13 +23,14 @@ from tflex.experiment.evaluating import (
     limited,
     with_the_papers,
 )
-from tflex.experiment.preparing import Preparer, every_atom_missing
+from tflex.experiment.preparing import Preparer, boundary_root
 from tflex.graph.facts import Level
 from tflex.graph.temporal_graph import TemporalGraph
-from tflex.query.algebra import Node
+from tflex.query.algebra import Node, Or, Pe, Slot, Sort, expand
 from tflex.query.published import STRUCTURES
 from tflex.query.structures import Structure, Structures
 from tflex.query.text import parse_structures
+from tflex.sampling.costs import every_atom_missing
 from tflex.sampling.counts import equal_counts
 from tflex.sampling.dataset import QueryDataset, sample_dataset
 
@@ -98,6 +99,19 @@ def test_every_atom_missing() -> None:
     ]  # fmt: skip
     # No atom of `after` can be missing.
     assert not every_atom_missing(STRUCTURES["aPt"], np.zeros(2, np.int16)).any()
+    # Of two atoms on one branch and one on the other, one missing may be either.
+    slots = [Slot(f"s{at}", Sort.ENTITY) for at in range(2)]
+    r, t = Slot("r", Sort.RELATION), Slot("t", Sort.TIME)
+    one, two = Pe(slots[1], r, t), Pe(Pe(slots[0], r, t), r, t)
+    lopsided = Structure("lopsided", (*slots, r, t), Or(one, two))
+    assert not every_atom_missing(lopsided, np.array([1, 2], np.int16)).any()
+
+
+def test_the_root_of_between_is_known_by_its_definition_too() -> None:
+    between = STRUCTURES["between"].body
+    assert [boundary_root(one) for one in (between, expand(between))] == ["between", "between"]
+    assert boundary_root(STRUCTURES["aPt"].body) == "after"
+    assert boundary_root(STRUCTURES["t2i"].body) is None
 
 
 def test_from_a_dataset(dataset: QueryDataset) -> None:

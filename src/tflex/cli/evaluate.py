@@ -255,12 +255,12 @@ def _asked(
 def _validation(own: QueryDataset | None, known: Structures) -> list[Asked]:
     """Validation queries of the structures that are not ranked."""
     from tflex.experiment.evaluating import from_dataset
-    from tflex.experiment.preparing import ROOTS
+    from tflex.experiment.preparing import boundary_root
     from tflex.graph.facts import Level
 
     if own is None:
         return []
-    return from_dataset(own, Level.valid, [one for one in known if type(one.body) in ROOTS])
+    return from_dataset(own, Level.valid, [one for one in known if boundary_root(one.body)])
 
 
 def _contestants(runs: Sequence[Run], names: list[str], known: Structures, device: str

@@ -19,7 +19,7 @@ from tflex.evaluation import (
     fit_thresholds,
 )
 from tflex.evaluation.protocols import THRESHOLD_QUERIES
-from tflex.experiment.preparing import ROOTS, Preparer
+from tflex.experiment.preparing import Preparer, boundary_root
 from tflex.graph.facts import Ids, Level
 from tflex.graph.temporal_graph import TemporalGraph, View
 from tflex.query.files import read_query_files
@@ -182,7 +182,7 @@ class Evaluation:
         prepared = [
             self._preparer.strict(structure, anchors, Level.valid)
             for structure, anchors in limited(validation, THRESHOLD_QUERIES)
-            if type(structure.body) in ROOTS and structure.name in names
+            if boundary_root(structure.body) and structure.name in names
         ]
         if not prepared:
             return {}

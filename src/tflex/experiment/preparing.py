@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from tflex.evaluation import EvaluationQueries, Sets
 from tflex.evaluation.queries import AnswerSort, Boundary
 from tflex.exact.engine import Engine
 from tflex.exact.values import Answers
 from tflex.graph.facts import Ids, Level
 from tflex.graph.temporal_graph import TemporalGraph
-from tflex.query.algebra import After, Before, Between, Node, Sort
+from tflex.query.algebra import After, And, Before, Between, Node, Sort
 from tflex.query.structures import Structure
-from tflex.sampling.costs import atom_count, missing_facts
+from tflex.sampling.costs import every_atom_missing, missing_facts
 from tflex.sampling.sampler import known_level
 
-ROOTS: dict[type[Node], Boundary] = {After: "after", Before: "before", Between: "between"}
-"""What a structure whose answers are an end of the calendar has at its root."""
+
+def boundary_root(query: Node) -> Boundary | None:
+    """Of a query whose answers are an end of the calendar, or what lies between two: which."""
+    roots: dict[type[Node], Boundary] = {After: "after", Before: "before", Between: "between"}
+    if isinstance(query, And) and {type(one) for one in query.arguments} == {After, Before}:
+        return "between"  # As it is defined.
+    return roots.get(type(query))
 
 
 class Preparer:
@@ -48,7 +50,7 @@ class Preparer:
             anchors,
             self.answers(structure, anchors, known),
             self.answers(structure, anchors, level),
-            ROOTS.get(type(structure.body)),
+            boundary_root(structure.body),
         )
         if not costs or queries.root is not None:
             return queries
@@ -69,17 +71,12 @@ class Preparer:
             self.answers(structure, anchors, level),
             relation_count=self.graph.relation_count,
             previous=previous,
-            root=ROOTS.get(type(structure.body)),
+            root=boundary_root(structure.body),
         )
 
     def by_protocol(self, name: str) -> Callable[[Structure, Ids, Level], EvaluationQueries]:
         """`strict` or `published`."""
         return {"strict": self.strict, "published": self.published}[name]
-
-
-def every_atom_missing(structure: Structure, missing: NDArray[np.int16]) -> NDArray[np.bool_]:
-    """Which targets have no known atom; none where an absence alone makes an answer."""
-    return missing >= max(atom_count(structure), 1)
 
 
 def answer_sort(structure: Structure) -> AnswerSort:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tflex.errors import DataError
 from tflex.evaluation import STRICT, EvaluationQueries, Reasoner, evaluate
-from tflex.experiment.preparing import ROOTS, Preparer
+from tflex.experiment.preparing import Preparer, boundary_root
 from tflex.graph.facts import Level
 from tflex.graph.temporal_graph import TemporalGraph
 from tflex.models.tflex import TflexModel
@@ -35,7 +35,8 @@ class ValidationSample:
         prepared, preparer = [], Preparer(graph)
         listed = dataset.structures() if structures is None else list(structures)
         for number, structure in enumerate(listed):
-            if type(structure.body) in ROOTS or Level.valid not in dataset.splits(structure.name):
+            held = Level.valid in dataset.splits(structure.name)
+            if boundary_root(structure.body) or not held:
                 continue
             anchors = dataset.load(structure.name, Level.valid, ("anchors",)).anchors
             order = np.random.default_rng((seed, number)).permutation(len(anchors))

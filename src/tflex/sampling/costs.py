@@ -114,19 +114,30 @@ def has_absence(structure: Structure) -> bool:
     return any(isinstance(node, Not | After | Before) for node in order)
 
 
-def atom_count(structure: Structure) -> int:
-    """The cost of a target all of whose atoms are missing, on the way with the fewest."""
-    counts: dict[int, int] = {}
+def atom_counts(structure: Structure) -> tuple[int, int]:
+    """The cost of a target all of whose atoms are missing, on the ways with the fewest and most."""
+    counts: dict[int, tuple[int, int]] = {}
     order = topological(expand(structure.body))
     for node in order:
         given = [counts[id(argument)] for argument in node.arguments]
         if isinstance(node, Not | After | Before):
-            counts[id(node)] = 0
+            counts[id(node)] = 0, 0
         elif isinstance(node, Or):
-            counts[id(node)] = min(given)
+            counts[id(node)] = min(few for few, _ in given), max(many for _, many in given)
         else:
-            counts[id(node)] = sum(given) + isinstance(node, Pe | Pt)
+            own = int(isinstance(node, Pe | Pt))
+            counts[id(node)] = own + sum(few for few, _ in given), own + sum(m for _, m in given)
     return counts[id(order[-1])]
+
+
+def every_atom_missing(structure: Structure, missing: NDArray[np.int16]) -> NDArray[np.bool_]:
+    """Which targets have no known atom.
+
+    None where an absence alone makes an answer, and none where the branches of a union have
+    different numbers of atoms, since a cost does not tell which branch it is of.
+    """
+    fewest, most = atom_counts(structure)
+    return (missing >= fewest) & (0 < fewest == most)
 
 
 @COSTS.rule(Slot)

@@ -25,7 +25,7 @@ from tflex.query.files import FiledQueries, query_files, read_query_files
 from tflex.query.paper import average_answers, query_counts
 from tflex.query.published import STRUCTURES
 from tflex.query.structures import Structure, Structures
-from tflex.sampling.costs import atom_count, missing_facts
+from tflex.sampling.costs import every_atom_missing, missing_facts
 from tflex.sampling.counts import paper_dataset
 from tflex.sampling.dataset import Progress, QueryDataset
 from tflex.sampling.keys import Keyed, KeySet
@@ -196,7 +196,6 @@ def _tally(graph: TemporalGraph, engines: dict[Level, Engine], source: Source) -
     """Count over the batches of one file."""
     structure, level = source.structure, source.level
     keyed, tally = Keyed(structure, graph.relation_count), Tally()
-    every = atom_count(structure)
     for listed in source.batches():
         keys, repeats = keyed.keys(listed.anchors)
         tally.keys.append(keys)
@@ -216,7 +215,7 @@ def _tally(graph: TemporalGraph, engines: dict[Level, Engine], source: Source) -
         for at, name in enumerate(COSTS):
             least, more = found.missing >= at, found.missing > at
             tally.add(name, (least if name == COSTS[-1] else least & ~more).sum())
-        tally.add("every_atom", (found.missing >= every).sum() if every else 0)
+        tally.add("every_atom", every_atom_missing(structure, found.missing).sum())
     return tally
 
 

@@ -21,7 +21,7 @@ from tflex.graph.temporal_graph import TemporalGraph
 from tflex.query.algebra import Node, Pt
 from tflex.query.structures import Structure
 from tflex.query.text import print_query
-from tflex.sampling.costs import atom_count, missing_facts
+from tflex.sampling.costs import atom_counts, missing_facts
 from tflex.sampling.grounding import Block, Outline, Pools
 from tflex.sampling.grounding_kernels import numbers_below
 from tflex.sampling.keys import Keyed, KeySet
@@ -183,7 +183,7 @@ class StructureSampler:
         """How many queries of each number of missing facts; the last takes the rest."""
         if self.settings.missing is None or level is Level.train:
             return None
-        limit = atom_count(self.structure)
+        limit = atom_counts(self.structure)[0]
         if limit == 0:
             return None  # No target of such a structure can miss a fact.
         shares: dict[int, float] = {}

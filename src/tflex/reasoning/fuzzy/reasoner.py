@@ -19,6 +19,8 @@ from tflex.reasoning.fuzzy.sets import Cuts, members
 
 ROWS, VALUES = 64, 1 << 22
 """Queries evaluated at once, at most, and the degrees of one set of theirs."""
+KEPT = 4096
+"""Queries whose predicted sets are kept until another structure is asked."""
 
 
 class FuzzyReasoner:
@@ -66,15 +68,17 @@ class FuzzyReasoner:
         return np.array([size for size, _ in self._sized(structure, anchors)])
 
     def _sized(self, structure: str, anchors: NDArray) -> list[tuple[float, Ids]]:
-        rows = np.ascontiguousarray(anchors, np.int32)
-        if structure != self._last or any(row.tobytes() not in self._sets for row in rows):
-            # In parts, of which only the sets are kept.
-            for start in range(0, len(rows), ROWS):
-                self.scores(structure, rows[start : start + ROWS])
-        return [self._sets[row.tobytes()] for row in rows]
+        rows, found = np.ascontiguousarray(anchors, np.int32), []
+        for start in range(0, len(rows), ROWS):
+            part = rows[start : start + ROWS]
+            keys = [row.tobytes() for row in part]
+            if structure != self._last or any(key not in self._sets for key in keys):
+                self.scores(structure, part)
+            found += [self._sets[key] for key in keys]
+        return found
 
     def _remember(self, structure: str, anchors: Ids, degrees: Degrees) -> None:
-        if structure != self._last:
+        if structure != self._last or len(self._sets) + len(degrees) > KEPT:
             self._last, self._sets = structure, {}
         cut = 1.0 if self.cuts is None else self.cuts.threshold(self.structures[structure].body)
         sizes = degrees.sum(1, dtype=np.float64).tolist()
