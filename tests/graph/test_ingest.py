@@ -133,6 +133,30 @@ def test_raw_times_are_in_numeric_order(tmp_path: Path) -> None:
     assert list(import_facts(interval).timeline.labels) == ["9", "10", "11"]
 
 
+def test_decimals_stay_apart(tmp_path: Path) -> None:
+    rows = [["a", "r", name, name] for name in ("1.05", "15", "2.5", "3.0")]
+    graph = import_facts(put(tmp_path, "facts.tsv", rows))
+    assert list(graph.timeline.labels) == ["1.05", "2.5", "3", "15"]
+
+
+@pytest.mark.parametrize("times", [["05.01.2020", "03.02.2020"], ["12/5/20", "1/12/21"],
+                                   ["2020-01-01", "2020-01-02", "25/12/2020"]])  # fmt: skip
+def test_dates_that_nothing_tells_the_order_of_are_an_error(
+    tmp_path: Path, times: list[str]
+) -> None:
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", time] for time in times])
+    with pytest.raises(DataError, match=r'line \d: the time "\d+[./]\S+" is ambiguous.*2020-12-25'):
+        import_facts(path)
+    assert import_facts(path, unit="raw").time_count == len(times)
+
+
+def test_times_ordered_as_text_are_noted(tmp_path: Path) -> None:
+    rows = [["a", "r", "b", "5 Jan 2020"], ["a", "r", "b", "1 Dec 2019"]]
+    path = put(tmp_path, "facts.tsv", rows)
+    assert import_facts(path).notes == {"times ordered as text": 2}
+    assert import_facts(path, unit="raw").notes == {}
+
+
 # Headers and columns
 
 
@@ -316,7 +340,7 @@ def test_a_file_without_facts_is_an_error(tmp_path: Path, data: str) -> None:
 
 
 def test_a_timeline_beyond_reason_is_an_error(tmp_path: Path) -> None:
-    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "1-01-01", "99999-01-01"]])
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "0001-01-01", "99999-01-01"]])
     with pytest.raises(DataError, match="from 0001-01-01 to 99999-01-01 are too many"):
         import_facts(path, unit="day")
 

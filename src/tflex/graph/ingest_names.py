@@ -14,7 +14,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from tflex.errors import DataError
-from tflex.graph.dates import Clock, Stamps, choose_clock, is_unknown
+from tflex.graph.dates import Clock, Stamps, choose_clock, is_ambiguous, is_unknown
 from tflex.graph.facts import Facts
 from tflex.graph.ingest import Imported, Progress
 from tflex.graph.readers import (
@@ -33,7 +33,7 @@ from tflex.graph.vocab import Vocabulary
 MAX_TIMESTAMPS = 4_000_000
 KNOWN, UNKNOWN, UNREADABLE = range(3)
 EMPTY, UNLISTED = -2, -1
-_WHOLE_FLOAT = re.compile(r"(-?\d+)\.0+", re.ASCII)
+_WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z", re.ASCII)
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int32]
@@ -300,6 +300,8 @@ class TextRows:
         """What is odd about the facts that are kept."""
         irregular = times.irregular[columns.start] | times.irregular[columns.end]
         odd = {"open start": open_start, "open end": open_end, "unreadable month or day": irregular}
+        if isinstance(times.clock, Stamps) and times.clock.guessed:
+            odd["times ordered as text"] = kept
         return Counter({reason: int((mask & kept).sum()) for reason, mask in odd.items()})
 
 
@@ -342,6 +344,15 @@ def _unlisted(role: str, kind: str) -> Callable[[dict[str, str]], str]:
 
 
 def _unreadable(bound: str, clock: Clock) -> Callable[[dict[str, str]], str]:
-    if isinstance(clock, Stamps):
-        return lambda row: f'the time "{row[bound]}" is not one of the {len(clock.order):,} known'
-    return lambda row: f'cannot read the time "{row[bound]}" as a {_unit_name(clock)}'
+    def message(row: dict[str, str]) -> str:
+        time = row[bound]
+        if is_ambiguous(time):
+            return (
+                f'the time "{time}" is ambiguous: the day, the month or a short year may come '
+                "first; write dates like 2020-12-25"
+            )
+        if isinstance(clock, Stamps):
+            return f'the time "{time}" is not one of the {len(clock.order):,} known'
+        return f'cannot read the time "{time}" as a {_unit_name(clock)}'
+
+    return message
