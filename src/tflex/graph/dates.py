@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tflex.graph.timeline import TimeUnit, month_length
+from tflex.graph.timeline import WHOLE, TimeUnit, month_length
 
 Range = tuple[int, int]
 
@@ -36,7 +36,6 @@ _AMBIGUOUS = re.compile(
     r"(?:[T ,].*)?",
     re.ASCII,
 )
-_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?", re.ASCII)
 LIKELY_YEARS = range(1000, 3000)
 """Whole numbers that are taken for years where nothing else tells what they are."""
@@ -171,7 +170,7 @@ class Numbers:
     unit: TimeUnit = "raw"
 
     def read(self, text: str) -> Range | None:
-        return (int(text), int(text)) if _WHOLE.fullmatch(text) else None
+        return (int(text), int(text)) if WHOLE.fullmatch(text) else None
 
     def irregular(self, text: str) -> bool:
         return False
@@ -219,7 +218,7 @@ def choose_clock(texts: Mapping[str, int], unit: TimeUnit | None = None) -> Cloc
         return Calendar(unit)
     numbers = [text for text in known if _NUMBER.fullmatch(text)]
     if _uses(known, numbers) >= half:
-        if all(map(_WHOLE.fullmatch, numbers)):
+        if all(map(WHOLE.fullmatch, numbers)):
             return Numbers()
         return Stamps(sorted(numbers, key=lambda text: (float(text), text)))
     return Stamps(
@@ -229,7 +228,7 @@ def choose_clock(texts: Mapping[str, int], unit: TimeUnit | None = None) -> Cloc
 
 def detect_unit(texts: Mapping[str, int]) -> TimeUnit:
     """The unit that most of the dates are written in; raw where most texts are no dates."""
-    whole = [text for text in texts if _WHOLE.fullmatch(text)]
+    whole = [text for text in texts if WHOLE.fullmatch(text)]
     votes: Counter[TimeUnit] = Counter()
     for text in texts.keys() - whole:
         date = read_date(text)
