@@ -596,6 +596,14 @@ def interrupted(graph: TemporalGraph) -> dict[str, str]:
     raise KeyboardInterrupt
 
 
+def test_an_empty_file_of_an_index_is_an_error(tmp_path: Path) -> None:
+    import_facts(put(tmp_path, "facts.tsv", ROWS)).save(tmp_path / "out")
+    for path in (tmp_path / "out" / "index").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match="out is damaged"):
+        TemporalGraph.open(tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     "content", ["", "{}", "[]", '{"format_version": 99}', '{"format_version": 1}']
 )
