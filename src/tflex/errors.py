@@ -32,11 +32,14 @@ class QueryError(TflexError):
         start = text.rfind("\n", 0, column) + 1
         end = text.find("\n", column)
         line, place = text[start : end if end >= 0 else len(text)], column - start
+        where = f"column {place + 1}"
+        if "\n" in text:
+            where = f"line {text.count(chr(10), 0, start) + 1}, {where}"
         if len(line) > WINDOW:
             # Of a long line, what stands around the place.
             first = max(0, place - WINDOW // 2)
             line, place = line[first : first + WINDOW], place - first
-        return f"{self.reason}\n  {line}\n  {' ' * place}^ column {column + 1}"
+        return f"{self.reason}\n  {line}\n  {' ' * place}^ {where}"
 
 
 class UnknownName(QueryError):

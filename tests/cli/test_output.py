@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
+
 import pytest
 
+from tflex import cli
 from tflex.cli import output
 
 Capture = pytest.CaptureFixture[str]
@@ -22,3 +27,19 @@ def test_progress_in_a_file_is_a_line_now_and_then(
         ["31", "s", "50%", "two"],
         ["62", "s", "100%", "three"],
     ]
+
+
+def test_what_the_terminal_cannot_show_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    def command(arguments: object) -> int:
+        print("Łódź")
+        output.print_json("Łódź")
+        return 0
+
+    out = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(cli, "run", command)
+    with pytest.raises(SystemExit):
+        cli.main()
+    out.seek(0)
+    table, data = out.read().splitlines()
+    assert (table, json.loads(data)) == ("??d?", "Łódź")

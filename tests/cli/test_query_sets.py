@@ -118,6 +118,7 @@ def test_export_and_import(world: Path, tmp_path: Path, capsys: Capture) -> None
         (["--split", "train,tests"], "splits are train, valid, test"),
         (["--missing", "0:1"], "is not like 1:0.7,2:0.3"),
         (["--missing", "1:-1,2:2"], "is not like 1:0.7,2:0.3"),
+        (["--missing", "1:0.7,2:0.5"], "shares that sum to 1"),
         (["--shard", "0/4"], "is no shard"),
         (["--shard", "5/4"], "is no shard"),
     ],

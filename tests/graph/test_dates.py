@@ -47,6 +47,10 @@ def span(text: str, unit: TimeUnit) -> tuple[str, str] | None:
         ("2014-01-01T10:00Z", "month", "2014-01", "2014-01"),
         ("2014/1/5", "day", "2014-01-05", "2014-01-05"),
         ("20140105", "day", "2014-01-05", "2014-01-05"),
+        ("+1952-03-04T00:00:00Z", "day", "1952-03-04", "1952-03-04"),
+        ("+1955-00-00T00:00:00Z", "day", "1955-01-01", "1955-12-31"),
+        ("0012-05-20", "month", "0012-05", "0012-05"),
+        ("-44-03-15", "month", "-044-03", "-044-03"),
         ("307-13047-09", "year", "307", "307"),
         ("2014-02-30", "month", "2014-02", "2014-02"),
     ],
@@ -66,6 +70,11 @@ def test_a_date_means_a_range_of_units(text: str, unit: TimeUnit, first: str, la
         ("20141301", "year"),
         ("2014-01/01", "day"),
         ("1/5/2014", "day"),
+        ("12/5/20", "year"),
+        ("25/12/2020", "year"),
+        ("25-12-2020", "month"),
+        ("12-05", "year"),
+        ("20140000", "year"),
         ("soon", "year"),
         ("2014-01-01-01", "year"),
         ("1#5#-##-##", "year"),
@@ -125,4 +134,21 @@ def test_the_unit_is_the_one_most_times_are_written_in(uses: dict[str, int], uni
 def test_raw_times_are_numbers_where_most_are() -> None:
     assert isinstance(choose_clock({"2": 1, "10": 1, "x": 1}, "raw"), Numbers)
     assert choose_clock({"2.5": 1, "10.5": 1}) == Stamps(["2.5", "10.5"])
-    assert choose_clock({"b": 1, "a": 2, "": 9}) == Stamps(["a", "b"])
+    assert choose_clock({"3": 1, "10": 1, "2.5": 1}) == Stamps(["2.5", "3", "10"])
+    assert choose_clock({"b": 1, "a": 2, "": 9}, "raw") == Stamps(["a", "b"])
+
+
+def test_texts_are_no_times_where_they_are_ambiguous_dates() -> None:
+    texts = (
+        "b",
+        "1/2/20",
+        "25.12.2020",
+        "12/2020",
+        "99-12-31",
+        "1.0.10",
+        "10-20-30-40",
+        "40/50/60",
+    )
+    order = ["1.0.10", "10-20-30-40", "40/50/60", "b"]
+    assert choose_clock(dict.fromkeys(texts, 1)) == Stamps(order, guessed=True)
+    assert choose_clock(dict.fromkeys(texts, 1), "raw") == Stamps(sorted(texts))

@@ -133,6 +133,30 @@ def test_raw_times_are_in_numeric_order(tmp_path: Path) -> None:
     assert list(import_facts(interval).timeline.labels) == ["9", "10", "11"]
 
 
+def test_decimals_stay_apart(tmp_path: Path) -> None:
+    rows = [["a", "r", name, name] for name in ("1.05", "15", "2.5", "3.0")]
+    graph = import_facts(put(tmp_path, "facts.tsv", rows))
+    assert list(graph.timeline.labels) == ["1.05", "2.5", "3", "15"]
+
+
+@pytest.mark.parametrize("times", [["05.01.2020", "03.02.2020"], ["12/5/20", "1/12/21"],
+                                   ["2020-01-01", "2020-01-02", "25/12/2020"]])  # fmt: skip
+def test_dates_that_nothing_tells_the_order_of_are_an_error(
+    tmp_path: Path, times: list[str]
+) -> None:
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", time] for time in times])
+    with pytest.raises(DataError, match=r'line \d: the time "\d+[./]\S+" is ambiguous.*2020-12-25'):
+        import_facts(path)
+    assert import_facts(path, unit="raw").time_count == len(times)
+
+
+def test_times_ordered_as_text_are_noted(tmp_path: Path) -> None:
+    rows = [["a", "r", "b", "5 Jan 2020"], ["a", "r", "b", "1 Dec 2019"]]
+    path = put(tmp_path, "facts.tsv", rows)
+    assert import_facts(path).notes == {"times ordered as text": 2}
+    assert import_facts(path, unit="raw").notes == {}
+
+
 # Headers and columns
 
 
@@ -239,6 +263,16 @@ def test_parquet_dates_and_timestamps(tmp_path: Path) -> None:
     assert held(import_facts(path)) == expected
 
 
+def test_times_with_a_zone_are_read_in_utc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time = pyarrow.array([1577836800], pyarrow.timestamp("s", "UTC"))
+    table = pyarrow.table({"s": ["a"], "r": ["r"], "o": ["b"], "t": time})
+    pyarrow.parquet.write_table(table, tmp_path / "facts.parquet")
+    assert (
+        import_facts(tmp_path / "facts.parquet", unit="raw").timeline[0].startswith("2020-01-01 00")
+    )
+
+
 def test_compressed_files_and_awkward_names(tmp_path: Path) -> None:
     folder = tmp_path / "a[1]*?"
     folder.mkdir()
@@ -309,14 +343,46 @@ def test_the_first_of_several_bad_lines_is_named(tmp_path: Path) -> None:
     assert list(graph.entities) == ["a", "b"]
 
 
-@pytest.mark.parametrize("data", ["", "\n\n", "s,r,o,t\n", "s,r,o,start,end\na,r,b,,####-##-##\n"])
-def test_a_file_without_facts_is_an_error(tmp_path: Path, data: str) -> None:
-    with pytest.raises(DataError, match=r"facts\.csv: no fact"):
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("", ": no facts$"),
+        ("\n\n", ": no facts$"),
+        ("s,r,o,t\n", ": no facts$"),
+        ("s,r,o,start,end\na,r,b,,####-##-##\n", ": no fact with a known time"),
+        ("a,r,b,2020,2019\n", r": no facts \(dropped: 1 start after end\)"),
+        ('"a,r,b,2019\n', ", line 1: the quotes do not match"),
+        (b"\xff,r,b,2019\n", ", line 1: .* is not UTF-8"),
+    ],
+)
+def test_a_file_without_facts_is_an_error(tmp_path: Path, data: str | bytes, message: str) -> None:
+    with pytest.raises(DataError, match=rf"facts\.csv{message}"):
         import_facts(put(tmp_path, "facts.csv", data))
 
 
+def test_rows_that_are_all_left_out_are_counted(tmp_path: Path) -> None:
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "1/2/20"], ["a", "", "b", "2020"]])
+    with pytest.raises(DataError, match=r"1 missing relation, 1 unreadable time\)"):
+        import_facts(path, unit="day", skip_bad=True)
+
+
+def test_more_dropped_than_kept_is_noted(tmp_path: Path) -> None:
+    rows = [["a", "r", "b", "2020", year] for year in ("2019", "2018", "2021")]
+    graph = import_facts(put(tmp_path, "facts.tsv", rows))
+    assert graph.notes == {"kept, fewer than dropped (are the columns the right ones?)": 1}
+
+
+def test_a_relation_that_looks_inverted_is_an_error(tmp_path: Path) -> None:
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "2020"], ["a", "~r", "b", "2020"]])
+    with pytest.raises(DataError, match=r'facts.tsv, line 2: the relation "~r" begins with "~"'):
+        import_facts(path)
+    put(tmp_path, "relations.txt", "r\n~r\n")
+    with pytest.raises(DataError, match=r'relations.txt, line 2: "~r" begins with "~"'):
+        import_facts(tmp_path)
+
+
 def test_a_timeline_beyond_reason_is_an_error(tmp_path: Path) -> None:
-    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "1-01-01", "99999-01-01"]])
+    path = put(tmp_path, "facts.tsv", [["a", "r", "b", "0001-01-01", "99999-01-01"]])
     with pytest.raises(DataError, match="from 0001-01-01 to 99999-01-01 are too many"):
         import_facts(path, unit="day")
 
@@ -528,6 +594,14 @@ def test_a_dataset_appears_complete_or_not_at_all(
 
 def interrupted(graph: TemporalGraph) -> dict[str, str]:
     raise KeyboardInterrupt
+
+
+def test_an_empty_file_of_an_index_is_an_error(tmp_path: Path) -> None:
+    import_facts(put(tmp_path, "facts.tsv", ROWS)).save(tmp_path / "out")
+    for path in (tmp_path / "out" / "index").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(DataError, match="out is damaged"):
+        TemporalGraph.open(tmp_path / "out")
 
 
 @pytest.mark.parametrize(

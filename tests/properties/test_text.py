@@ -123,3 +123,20 @@ def test_unknown_names_come_with_suggestions(small_graph: TemporalGraph) -> None
         parse('Pe("e1", "R1", 1)', small_graph)
     with pytest.raises(QueryError, match="did you mean after"):
         parse("aftr(Pt(0, 0, 0))", small_graph)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("And()", r"And takes at least 1 argument \(set\), not 0\n"),
+        ("Not(1, 2)", r"takes 1 argument \("),
+        ("Pe(1, 2)", r"Pe takes 3 arguments \(s, r, t\), not 2"),
+        ("Pe(1, 2, x)", r"\^ column 10$"),
+        ("T = Pt(0, 0, 0)\n\nPe(1, 2, x)", r"\n  Pe\(1, 2, x\)\n {11}\^ line 3, column 10$"),
+        ('Pe("\\ud800", 1, 2)', "is no valid text"),
+        ('Pe("\udcff", 1, 2)', "character 5 is no valid text"),
+    ],
+)
+def test_messages(text: str, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        parse(text)

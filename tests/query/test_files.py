@@ -124,6 +124,10 @@ def test_defects(
 def test_places_without_queries(tmp_path: Path, small_graph: TemporalGraph) -> None:
     with pytest.raises(DataError, match="no query files"):
         read_query_files([tmp_path], small_graph)
+    (tmp_path / "lines" / "valid").mkdir(parents=True)
+    write(tmp_path / "lines" / "valid" / "Pe.jsonl", row("Pe", [0, 0, 0], []))
+    with pytest.raises(DataError, match=r"no query files .*; give .*lines/valid$"):
+        read_query_files([tmp_path / "lines"], small_graph)
     with pytest.raises(DataError, match="no such file"):
         read_query_files([tmp_path / "absent.jsonl"], small_graph)
     cut = tmp_path / "cut.jsonl.gz"

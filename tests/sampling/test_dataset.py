@@ -11,6 +11,8 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tflex.errors import DataError, QueryError
@@ -227,6 +229,30 @@ def test_damaged_files(tmp_path: Path) -> None:
     (tmp_path / "q" / "test" / "Pe.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(DataError, match=r"Pe\.parquet is no file of queries"):
         made.load("Pe", "test")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("anchors", [[0, 0, 10**6]], "anchor t holds 1000000, which is no time id"),
+        ("anchors", [[0, -1, 0]], "anchor r holds -1, which is no relation id"),
+        ("anchors", [[0, 0]], "2 anchors where 3 are expected"),
+        ("anchors", [7], "holds int32, not lists"),
+        ("targets", [[99999]], "targets holds 99999, which is no entity id"),
+    ],
+)
+def test_files_of_another_shape(
+    tmp_path: Path, column: str, value: list[object], message: str
+) -> None:
+    graph = demo_world()
+    make(tmp_path / "q", [STRUCTURES["Pe"]])
+    path = tmp_path / "q" / "test" / "Pe.parquet"
+    row = pyarrow.parquet.read_table(path).slice(0, 1)
+    type = pyarrow.list_(pyarrow.int32()) if isinstance(value[0], list) else pyarrow.int32()
+    row = row.set_column(row.column_names.index(column), column, pyarrow.array(value, type))
+    pyarrow.parquet.write_table(row, path)
+    with pytest.raises(DataError, match=rf"Pe\.parquet is no file of queries: .*{message}"):
+        QueryDataset.open(tmp_path / "q", graph).load("Pe", "test")
 
 
 def test_names_and_repeats(tmp_path: Path) -> None:

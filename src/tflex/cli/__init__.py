@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 import typer
 
@@ -70,4 +71,6 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def main() -> None:
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # As stderr, whose encoding never fails.
     sys.exit(run(sys.argv[1:]))

@@ -18,7 +18,9 @@ Progress = Callable[[str, float], None]
 
 
 def print_json(data: Any) -> None:
-    print(json.dumps(data, ensure_ascii=False, indent=2))
+    # What another encoding lacks is escaped: JSON is for programs.
+    escape = not (sys.stdout.encoding or "").lower().startswith("utf")
+    print(json.dumps(data, ensure_ascii=escape, indent=2))
 
 
 def print_table(

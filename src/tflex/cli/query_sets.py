@@ -172,11 +172,13 @@ def _shares(text: str | None) -> dict[int, float] | None:
     try:
         pairs = (part.split(":") for part in text.split(","))
         shares = {int(number): float(share) for number, share in pairs}
-        if min(shares) >= 1 and min(shares.values()) >= 0 and 0 < sum(shares.values()) < 1e9:
+        if min(shares) >= 1 and min(shares.values()) >= 0 and abs(sum(shares.values()) - 1) <= 1e-6:
             return shares
     except ValueError:
         pass
-    raise DataError(f'--missing "{text}" is not like 1:0.7,2:0.3 (missing facts:share)')
+    raise DataError(
+        f'--missing "{text}" is not like 1:0.7,2:0.3 (missing facts:share, shares that sum to 1)'
+    )
 
 
 def _counts(graph: TemporalGraph, structures: list[Any], levels: list[Level], count: str) -> Any:

@@ -18,19 +18,24 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tflex.graph.timeline import TimeUnit, month_length
+from tflex.graph.timeline import WHOLE, TimeUnit, month_length
 
 Range = tuple[int, int]
 
 _HOUR = r"(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-6]\d(?:[.,]\d+)?)?"
 _ZONE = r"(?:Z|UTC|[+-]\d{2}(?::?\d{2})?)?"
-_YEAR = r"(-?)(\d{1,6}|\d{1,5}#{1,5})"
+_YEAR = r"([-+]?)(\d{1,6}|\d{1,5}#{1,5})"
 _DATE = re.compile(
     rf"{_YEAR}(?:([-/])(\d+|#+)(?:\3(\d+|#+)(?:[T ]\s*{_HOUR}\s*{_ZONE})?)?)?", re.ASCII
 )
 _COMPACT = re.compile(r"(\d{4})(\d\d)(\d\d)", re.ASCII)
 _UNKNOWN = re.compile(r"-?#+(?:[-/]#+){0,2}")
-_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_PART = r"(?:0?[1-9]|[12]\d|3[01])"
+_AMBIGUOUS = re.compile(
+    rf"(?:{_PART}([-/.]){_PART}\1(?:\d{{4}}|\d\d)|\d\d([-/]){_PART}\2{_PART}|{_PART}[-/]\d{{4}})"
+    r"(?:[T ,].*)?",
+    re.ASCII,
+)
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,2})?", re.ASCII)
 LIKELY_YEARS = range(1000, 3000)
 """Whole numbers that are taken for years where nothing else tells what they are."""
@@ -39,6 +44,11 @@ LIKELY_YEARS = range(1000, 3000)
 def is_unknown(text: str) -> bool:
     """Whether a text says that the time is not known: nothing at all, or `####-##-##`."""
     return not text or _UNKNOWN.fullmatch(text) is not None
+
+
+def is_ambiguous(text: str) -> bool:
+    """Whether a text is a date in which day, month or a short year may come first: `1/2/20`."""
+    return _AMBIGUOUS.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,27 +77,34 @@ def read_date(text: str) -> Date | None:
     compact = _COMPACT.fullmatch(text)
     if compact is not None:
         date = _date((int(compact[1]),) * 2, compact[2], compact[3])
-        return date if date.unreadable is None else None
+        return None if date.day is None else date
     match = _DATE.fullmatch(text)
     if match is None:
         return None
+    if not match[1] and len(match[2]) <= 2 and (match[4] or "").isdigit() and "#" not in match[2]:
+        return None  # As likely a day or a month.
     low, high = int(match[2].replace("#", "0")), int(match[2].replace("#", "9"))
-    return _date((-high, -low) if match[1] else (low, high), match[4], match[5])
+    return _date((-high, -low) if match[1] == "-" else (low, high), match[4], match[5])
 
 
 def _date(years: Range, month_text: str | None, day_text: str | None) -> Date:
     low, high = years
-    if low != high or month_text is None or "#" in month_text:
+    if low != high or month_text is None or _is_open(month_text):
         return Date(years, None, None)
     month = int(month_text)
     if not 1 <= month <= 12:
         return Date(years, None, None, "month")
-    if day_text is None or "#" in day_text:
+    if day_text is None or _is_open(day_text):
         return Date(years, month, None)
     day = int(day_text)
     if not 1 <= day <= month_length(low, month):
         return Date(years, month, None, "day")
     return Date(years, month, day)
+
+
+def _is_open(part: str) -> bool:
+    """Whether a month or day is left open: `##`, or `00` as in Wikidata."""
+    return "#" in part or part == "00"
 
 
 class Clock(Protocol):
@@ -153,7 +170,7 @@ class Numbers:
     unit: TimeUnit = "raw"
 
     def read(self, text: str) -> Range | None:
-        return (int(text), int(text)) if _WHOLE.fullmatch(text) else None
+        return (int(text), int(text)) if WHOLE.fullmatch(text) else None
 
     def irregular(self, text: str) -> bool:
         return False
@@ -168,6 +185,8 @@ class Stamps:
 
     order: Sequence[str]
     unit: TimeUnit = "raw"
+    guessed: bool = False
+    """Whether the order is that of the letters and nobody has asked for it."""
 
     @cached_property
     def ranks(self) -> dict[str, int]:
@@ -188,25 +207,28 @@ def choose_clock(texts: Mapping[str, int], unit: TimeUnit | None = None) -> Cloc
     """The clock of a graph whose times are these texts (each with the number of its uses).
 
     Without a unit: dates where at least half of the uses are dates, in the unit that most of them
-    are written in; otherwise raw. Raw times are whole numbers or numbers where at least half are,
-    and otherwise stand in the order of their texts.
+    are written in; otherwise raw. Raw times are numbers where at least half are, and otherwise
+    stand in the order of their texts; ambiguous dates, for which that order is wrong, are no times
+    unless raw was asked for.
     """
     known = {text: uses for text, uses in texts.items() if not is_unknown(text)}
     half = sum(known.values()) / 2
-    unit = unit or detect_unit(known)
+    asked, unit = unit is not None, unit or detect_unit(known)
     if unit != "raw":
         return Calendar(unit)
-    if _uses(known, (text for text in known if _WHOLE.fullmatch(text))) >= half:
-        return Numbers()
     numbers = [text for text in known if _NUMBER.fullmatch(text)]
     if _uses(known, numbers) >= half:
+        if all(map(WHOLE.fullmatch, numbers)):
+            return Numbers()
         return Stamps(sorted(numbers, key=lambda text: (float(text), text)))
-    return Stamps(sorted(known))
+    return Stamps(
+        sorted(text for text in known if asked or not is_ambiguous(text)), guessed=not asked
+    )
 
 
 def detect_unit(texts: Mapping[str, int]) -> TimeUnit:
     """The unit that most of the dates are written in; raw where most texts are no dates."""
-    whole = [text for text in texts if _WHOLE.fullmatch(text)]
+    whole = [text for text in texts if WHOLE.fullmatch(text)]
     votes: Counter[TimeUnit] = Counter()
     for text in texts.keys() - whole:
         date = read_date(text)

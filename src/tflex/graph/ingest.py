@@ -50,6 +50,9 @@ class Imported:
     def graph(
         self, name: str, split: Split | None, generator: np.random.Generator
     ) -> TemporalGraph:
+        kept = len(self.facts[0])
+        if self.dropped.total() > kept:
+            self.notes["kept, fewer than dropped (are the columns the right ones?)"] = kept
         # Popped, because a large import has no memory for the facts beside the index.
         return TemporalGraph.from_facts(
             self.facts.pop(), self.entities, self.relations, self.timeline, name,

@@ -14,7 +14,7 @@ import pyarrow
 from numpy.typing import NDArray
 
 from tflex.errors import DataError
-from tflex.graph.dates import Clock, Stamps, choose_clock, is_unknown
+from tflex.graph.dates import Clock, Stamps, choose_clock, is_ambiguous, is_unknown
 from tflex.graph.facts import Facts
 from tflex.graph.ingest import Imported, Progress
 from tflex.graph.readers import (
@@ -33,7 +33,7 @@ from tflex.graph.vocab import Vocabulary
 MAX_TIMESTAMPS = 4_000_000
 KNOWN, UNKNOWN, UNREADABLE = range(3)
 EMPTY, UNLISTED = -2, -1
-_WHOLE_FLOAT = re.compile(r"(-?\d+)\.0+", re.ASCII)
+_WHOLE_FLOAT = re.compile(r"\A(-?\d+)\.0+\Z", re.ASCII)
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int32]
@@ -53,6 +53,7 @@ def import_names(
     with tempfile.TemporaryDirectory() as scratch, duckdb.connect() as db:
         db.execute("SET temp_directory = $folder", {"folder": scratch})
         db.execute("SET memory_limit = '4GB'")
+        db.execute("SET TimeZone = 'UTC'")  # Of times with a zone; not that of this machine.
         for careful in (False, True):
             create_table(db)
             problems = Problems()
@@ -119,12 +120,15 @@ class TextRows:
         names = {kind: self.names(kind) for kind in ("entity", "relation")}
         columns = self.columns()
         point = self.is_point_file[columns.file]
-        bad = self.refuse_malformed(columns, times, point)
+        bad = self.refuse_malformed(columns, names["relation"], times, point)
         low, high = times.low[columns.start], times.high[columns.end]
         open_start = times.state[columns.start] == UNKNOWN
         open_end = times.state[columns.end] == UNKNOWN
         backward = ~bad & ~open_start & ~open_end & (low > high)
+        dropped = Counter({"start after end": int(backward.sum())})
         kept = ~bad & ~backward
+        if not kept.any():
+            raise self.nothing(dropped)
         timeline, stamps = self.timeline(
             times.clock, low[kept & ~open_start], high[kept & ~open_end], bool(point.all())
         )
@@ -133,11 +137,10 @@ class TextRows:
         uncovered = kept & (first > last)
         self.refuse(uncovered, "unlisted time", _uncovered)
         kept &= ~uncovered
-        self.raise_problems()
         if not kept.any():
-            raise DataError(f"{self.files}: no facts")
-        dropped = Counter(self.problems.counts)
-        dropped["start after end"] = int(backward.sum())
+            raise self.nothing(dropped)
+        self.raise_problems()
+        dropped = self.problems.counts + dropped
         notes = self.notes(columns, times, kept, open_start, open_end)
         entities, (subject, object) = self.used(
             "entity", names["entity"], columns.subject[kept], columns.object[kept]
@@ -148,7 +151,7 @@ class TextRows:
         facts = Facts.of(subject, relation, object, first,
                          None if np.array_equal(first, last) else last,
                          levels[columns.file[kept]])  # fmt: skip
-        return Imported([facts], entities, relations, timeline, +dropped, +notes)
+        return Imported([facts], entities, relations, timeline, dropped, +notes)
 
     # Texts
 
@@ -214,7 +217,9 @@ class TextRows:
 
     # Malformed rows
 
-    def refuse_malformed(self, columns: Columns, times: Times, point: Mask) -> Mask:
+    def refuse_malformed(
+        self, columns: Columns, relations: list[str], times: Times, point: Mask
+    ) -> Mask:
         """Rows that are no facts, each for its first reason."""
         bad = np.zeros(len(point), bool)
 
@@ -226,6 +231,8 @@ class TextRows:
             codes = getattr(columns, role)
             refuse(codes == EMPTY, f"missing {role}", _missing(role))
             refuse(codes == UNLISTED, f"unlisted {role}", _unlisted(role, kind))
+        inverse = [code for code, name in enumerate(relations) if name.startswith("~")]
+        refuse(np.isin(columns.relation, inverse), "relation with ~", _inverse)
         refuse(point & (times.state[columns.start] == UNKNOWN), "missing time", _missing("time"))
         for bound in ("start", "end"):
             unreadable = times.state[getattr(columns, bound)] == UNREADABLE
@@ -254,8 +261,16 @@ class TextRows:
         if self.problems.first is None or self.skip_bad:
             return
         others = self.problems.counts.total() - 1
-        more = f" (and {others:,} more malformed lines; --skip-bad leaves them out)"
+        lines = f"line{'s' * (others > 1)}"
+        more = f" (and {others:,} more malformed {lines}; --skip-bad leaves them out)"
         raise DataError(self.problems.first[2] + more * (others > 0))
+
+    def nothing(self, dropped: Counter[str]) -> DataError:
+        """No fact is left: why."""
+        self.raise_problems()
+        counts = (self.problems.counts + dropped).items()
+        listed = ", ".join(f"{count:,} {reason}" for reason, count in counts)
+        return DataError(f"{self.files}: no facts" + f" (dropped: {listed})" * bool(listed))
 
     # Codes to ids
 
@@ -300,6 +315,8 @@ class TextRows:
         """What is odd about the facts that are kept."""
         irregular = times.irregular[columns.start] | times.irregular[columns.end]
         odd = {"open start": open_start, "open end": open_end, "unreadable month or day": irregular}
+        if isinstance(times.clock, Stamps) and times.clock.guessed:
+            odd["times ordered as text"] = kept
         return Counter({reason: int((mask & kept).sum()) for reason, mask in odd.items()})
 
 
@@ -341,7 +358,20 @@ def _unlisted(role: str, kind: str) -> Callable[[dict[str, str]], str]:
     return lambda row: f'the {role} "{row[role]}" is not in {file}'
 
 
+def _inverse(row: dict[str, str]) -> str:
+    return f'the relation "{row["relation"]}" begins with "~", which in queries means its inverse'
+
+
 def _unreadable(bound: str, clock: Clock) -> Callable[[dict[str, str]], str]:
-    if isinstance(clock, Stamps):
-        return lambda row: f'the time "{row[bound]}" is not one of the {len(clock.order):,} known'
-    return lambda row: f'cannot read the time "{row[bound]}" as a {_unit_name(clock)}'
+    def message(row: dict[str, str]) -> str:
+        time = row[bound]
+        if is_ambiguous(time):
+            return (
+                f'the time "{time}" is ambiguous: the day, the month or a short year may come '
+                "first; write dates like 2020-12-25"
+            )
+        if isinstance(clock, Stamps):
+            return f'the time "{time}" is not one of the {len(clock.order):,} known'
+        return f'cannot read the time "{time}" as a {_unit_name(clock)}'
+
+    return message

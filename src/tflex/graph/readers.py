@@ -98,7 +98,10 @@ def _delimited_shape(
 ) -> Shape | None:
     delimiter = "\t" if source.suffix != ".csv" else _delimiter(source)
     records = delimited_records(source, delimiter)
-    sample = [record.fields for record in islice(records, SAMPLE) if not record.reason]
+    first = list(islice(records, SAMPLE))
+    sample = [record.fields for record in first if not record.reason]
+    if not sample and first:
+        raise DataError(f"{source.where(first[0].line)}: {first[0].message}")
     if not sample:
         return None
     named = is_header(sample, mapping) if header is None else header

@@ -59,6 +59,8 @@ def collect(paths: Iterable[str | Path]) -> tuple[list[Source], dict[str, list[s
                 if kind in lists:
                     raise DataError(f"{file} is the second {file.name}")
                 lists[kind] = read_names(file)
+                if kind == "relation":
+                    _refuse_inverses(file, lists[kind])
             else:
                 files.append(file)
     if not files:
@@ -69,6 +71,14 @@ def collect(paths: Iterable[str | Path]) -> tuple[list[Source], dict[str, list[s
         Source(file, _form(file), number, level if kept else None)
         for number, (file, level) in enumerate(zip(files, levels, strict=True))
     ], lists
+
+
+def _refuse_inverses(file: Path, names: list[str]) -> None:
+    for line, name in enumerate(names, 1):
+        if name.startswith("~"):
+            raise DataError(
+                f'{file}, line {line}: "{name}" begins with "~", which in queries means the inverse'
+            )
 
 
 def _contents(folder: Path) -> list[Path]:

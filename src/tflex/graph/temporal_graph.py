@@ -206,7 +206,7 @@ class TemporalGraph:
             graph.__dict__["counts"] = manifest["facts"]
             graph.__dict__["content_hash"] = manifest["content_hash"]
             return graph
-        except (KeyError, ValueError, TypeError, OSError) as error:
+        except (KeyError, ValueError, TypeError, OSError, EOFError) as error:
             raise DataError(f"{folder} is damaged: {error}") from error
 
 

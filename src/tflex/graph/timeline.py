@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal, get_args
 
 from tflex.errors import QueryError, UnknownName
@@ -17,6 +18,9 @@ TimeUnit = Literal["day", "month", "year", "raw"]
 TIME_UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
 _ISO = re.compile(r"(-?\d{1,6})(?:-(\d{1,2})(?:-(\d{1,2}))?)?$")
+
+WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+"""A whole number; `fullmatch` it."""
 
 Period = tuple[tuple[int, int, int], tuple[int, int, int]]
 
@@ -73,6 +77,14 @@ class Timeline:
             return [], []
         return [first for first, _ in known], [last for _, last in known]
 
+    @cached_property
+    def _numbers(self) -> list[int]:
+        """The stamps as whole numbers in their order; none where they are not."""
+        if not all(map(WHOLE.fullmatch, self.labels)):
+            return []
+        numbers = [int(label) for label in self.labels]
+        return numbers if all(a < b for a, b in pairwise(numbers)) else []
+
     def span(self, literal: str) -> tuple[int, int]:
         """The ids (first, last) that a stamp, a coarser ISO date or an interval `a/b` covers.
 
@@ -85,7 +97,7 @@ class Timeline:
         if self.unit == "raw":
             if not slash:
                 raise UnknownName("timestamp", literal, self.labels.nearest(literal))
-            return self.labels.id(left.strip()), self.labels.id(right.strip())
+            return self._raw_span(literal, left.strip(), right.strip())
         first, last = period(left), period(right if slash else left)
         if first is None or last is None:
             bad = left if first is None else right
@@ -96,12 +108,29 @@ class Timeline:
         if first[0] > last[1]:
             raise QueryError(f'the interval "{literal}" ends before it starts')
         starts, ends = self._bounds
-        if not slash and (last[1] < starts[0] or first[0] > ends[-1]):
-            raise QueryError(
-                f'"{literal}" lies outside this graph\'s timestamps, '
-                f'"{self.labels[0]}" to "{self.labels[len(self) - 1]}"'
-            )
+        if last[1] < starts[0] or first[0] > ends[-1]:
+            raise self._outside(literal)
         return bisect_left(ends, first[0]), bisect_right(starts, last[1]) - 1
+
+    def _raw_span(self, literal: str, left: str, right: str) -> tuple[int, int]:
+        """The same for an interval of raw stamps; bounds among numbers need not be stamps."""
+        numbers = self._numbers
+        if numbers and WHOLE.fullmatch(left) and WHOLE.fullmatch(right):
+            low, high = int(left), int(right)
+            first, last = bisect_left(numbers, low), bisect_right(numbers, high) - 1
+        else:
+            low, high = first, last = self.labels.id(left), self.labels.id(right)
+        if low > high:
+            raise QueryError(f'the interval "{literal}" ends before it starts')
+        if first == len(self) or last < 0:
+            raise self._outside(literal)
+        return first, last
+
+    def _outside(self, literal: str) -> QueryError:
+        return QueryError(
+            f'"{literal}" lies outside this graph\'s timestamps, '
+            f'"{self.labels[0]}" to "{self.labels[len(self) - 1]}"'
+        )
 
     @classmethod
     def of(cls, labels: Iterable[str], unit: TimeUnit) -> Timeline:

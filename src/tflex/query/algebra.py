@@ -98,8 +98,10 @@ class Node:
             return parameters[:-1] + [Parameter(f"{last.name}{i}", last.sort) for i in numbered]
         if count != len(parameters):
             wanted = ", ".join(parameter.name for parameter in parameters)
+            least, plural = "at least " * cls.variadic, "s" * (len(parameters) != 1)
             raise QueryError(
-                f"{cls.names[0]} takes {len(parameters)} arguments ({wanted}), not {count}"
+                f"{cls.names[0]} takes {least}{len(parameters)} argument{plural} ({wanted}), "
+                f"not {count}"
             )
         return parameters
 

@@ -80,14 +80,24 @@ def query_files(paths: Iterable[str | Path]) -> Iterator[Path]:
     """Each file as it is, each folder as the query files right in it."""
     for path in map(Path, paths):
         if path.is_dir():
-            inside = sorted(one for one in path.iterdir() if one.name.endswith(SUFFIXES))
+            inside = _files_in(path)
             if not inside:
-                raise DataError(f"{path}: no query files ({', '.join(SUFFIXES)}) in this folder")
+                held = [
+                    str(one) for one in sorted(path.iterdir()) if one.is_dir() and _files_in(one)
+                ]
+                hint = f"; give {', '.join(held)}" if held else ""
+                raise DataError(
+                    f"{path}: no query files ({', '.join(SUFFIXES)}) in this folder{hint}"
+                )
             yield from inside
         elif path.is_file():
             yield path
         else:
             raise DataError(f"{path}: no such file or folder")
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.iterdir() if one.name.endswith(SUFFIXES))
 
 
 @dataclass(eq=False)

@@ -52,7 +52,8 @@ class Structure:
         if len(arguments) != self.arity:
             names = ", ".join(slot.name for slot in self.parameters)
             raise QueryError(
-                f"{self.name} takes {self.arity} arguments ({names}), not {len(arguments)}"
+                f"{self.name} takes {self.arity} argument{'s' * (self.arity != 1)} ({names}), "
+                f"not {len(arguments)}"
             )
         filled: dict[int, Node] = {}
         for position, (slot, argument) in enumerate(zip(self.parameters, arguments, strict=True)):

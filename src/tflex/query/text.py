@@ -83,7 +83,14 @@ def parse_structures(path: str | Path, known: Structures = STRUCTURES) -> list[S
         for statement in module.body:
             reader = _Reader(text, every)
             if isinstance(statement, ast.FunctionDef):
-                found.append(every.add(reader.structure(statement)))
+                made = reader.structure(statement)
+                node_type = OPERATORS.get(made.name) or _installed(made.name)
+                if node_type is not None and _takes(node_type, made.arity):
+                    raise reader.error(
+                        f"{made.name} is the name of an operator; choose another",
+                        statement,
+                    )
+                found.append(every.add(made))
             elif not isinstance(statement, ast.Import | ast.ImportFrom) and not _is_text(statement):
                 raise reader.error("a structure file holds functions and imports alone", statement)
     except QueryError as error:
@@ -135,6 +142,10 @@ def _syntax(text: str) -> ast.Module:
         raise QueryError(
             f"cannot read the query: {error.msg}", text, min(column, len(text))
         ) from error
+    except UnicodeEncodeError as error:
+        raise QueryError(
+            f"cannot read the query: character {error.start + 1} is no valid text"
+        ) from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise QueryError(f"cannot read the query: {error or 'it nests too deeply'}") from error
 
@@ -172,7 +183,8 @@ class _Reader:
             self.names[statement.targets[0].id] = self.value(statement.value)
         last = statements[-1]
         if not isinstance(last, final) or last.value is None:
-            raise self.error("the query itself is missing: end with an expression", last)
+            end = "an expression" if final is ast.Expr else "`return` and the query"
+            raise self.error(f"the query itself is missing: end with {end}", last)
         return self.value(last.value)
 
     def value(self, tree: ast.expr, expected: Sort | None = None) -> Any:
@@ -209,6 +221,8 @@ class _Reader:
 
     def constant(self, tree: ast.expr, value: Any) -> Any:
         if isinstance(value, str):
+            if not _is_encodable(value):
+                raise self.error(f"{value!r} is no valid text", tree)
             located = _Located(value)
             located.column = self.column(tree)
             return located
@@ -327,6 +341,15 @@ class _Reader:
         if name not in ANNOTATIONS:
             raise self.error(f"annotations are {', '.join(ANNOTATIONS)}", tree)
         return ANNOTATIONS[name]
+
+
+def _is_encodable(text: str) -> bool:
+    """Whether a text can be written at all; half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _takes(node_type: type[Node], size: int) -> bool:

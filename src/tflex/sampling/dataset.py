@@ -40,6 +40,8 @@ class QueryDataset:
 
     folder: Path
     manifest: Manifest
+    graph: TemporalGraph | None = None
+    """What the ids are ids of, where it is known."""
 
     @classmethod
     def open(cls, folder: str | Path, graph: TemporalGraph | None = None) -> QueryDataset:
@@ -58,7 +60,7 @@ class QueryDataset:
             )
         if graph is not None and graph.content_hash != manifest.graph_hash:
             raise DataError(f"{folder} holds queries of another graph than {graph.name}")
-        return cls(folder, manifest)
+        return cls(folder, manifest, graph)
 
     def structures(self) -> list[Structure]:
         """The paper's in its order, then others by name; read from the manifest alone."""
@@ -72,22 +74,20 @@ class QueryDataset:
         self, structure: str, split: str | Level, columns: Sequence[str] | None = None
     ) -> Queries:
         """The queries of a structure and split, all in memory; what `columns` lacks is empty."""
-        path, arity = self._file(structure, split)
-        return read_queries(path, arity, columns)
+        return read_queries(*self._file(structure, split), columns, self.graph)
 
     def batches(
         self, structure: str, split: str | Level, columns: Sequence[str] | None = None
     ) -> Iterator[Queries]:
         """The same, some ten thousand queries at a time."""
-        path, arity = self._file(structure, split)
-        return read_batches(path, arity, columns)
+        return read_batches(*self._file(structure, split), columns, self.graph)
 
-    def _file(self, structure: str, split: str | Level) -> tuple[Path, int]:
+    def _file(self, structure: str, split: str | Level) -> tuple[Path, Structure]:
         level = Level[split] if isinstance(split, str) else split
         record = self._record(structure)
         if level not in record.splits:
             raise DataError(f"{self.folder} holds no {level.name} queries of {structure}")
-        return file_of(self.folder, level, record.structure.name), record.structure.arity
+        return file_of(self.folder, level, record.structure.name), record.structure
 
     def _record(self, name: str) -> StructureRecord:
         for record in self.manifest.records.values():
@@ -129,7 +129,7 @@ def sample_dataset(
         for left_over in folder.rglob(f"*{UNFINISHED}"):
             left_over.unlink()
         _draw(Work(graph, folder, settings, tasks, workers, _counter(tasks, progress)), manifest)
-    return QueryDataset(folder, manifest)
+    return QueryDataset(folder, manifest, graph)
 
 
 def _draw(work: Work, manifest: Manifest) -> None:

@@ -64,7 +64,7 @@ def import_queries(graph: TemporalGraph, folder: str | Path,
             for one in listed:
                 _import(answerer, folder, manifest, one, level)
                 manifest.save(folder)
-    return QueryDataset(folder, manifest)
+    return QueryDataset(folder, manifest, graph)
 
 
 def _import(answerer: Answerer, folder: Path, manifest: Manifest, filed: FiledQueries,

@@ -23,6 +23,9 @@ from numpy.typing import NDArray
 
 from tflex.errors import DataError
 from tflex.exact.values import Answers
+from tflex.graph.temporal_graph import TemporalGraph
+from tflex.query.algebra import Sort
+from tflex.query.structures import Structure
 from tflex.sampling.sampler import Queries
 
 ROWS_PER_GROUP = 1 << 15
@@ -98,20 +101,29 @@ def _lists(offsets: NDArray, values: NDArray) -> pyarrow.Array:
     )
 
 
-def read_batches(path: Path, arity: int, columns: Sequence[str] | None = None) -> Iterator[Queries]:
-    """The queries of a file, row group by row group; lists of columns left out are empty."""
+def read_batches(path: Path, structure: Structure, columns: Sequence[str] | None = None,
+                 graph: TemporalGraph | None = None) -> Iterator[Queries]:  # fmt: skip
+    """The queries of a file, row group by row group; lists of columns left out are empty.
+
+    With a graph, ids that it does not have are an error.
+    """
     try:
         file = pyarrow.parquet.ParquetFile(path)
         for group in range(file.num_row_groups):
             table = file.read_row_group(group, columns=None if columns is None else list(columns))
-            yield _queries(table, arity)
+            queries = _queries(table, structure.arity)
+            if graph is not None:
+                _check_ids(queries, structure, graph)
+            yield queries
     except (OSError, ValueError, KeyError, pyarrow.ArrowException) as error:
         raise DataError(f"{path} is no file of queries: {error}") from error
 
 
-def read_queries(path: Path, arity: int, columns: Sequence[str] | None = None) -> Queries:
+def read_queries(path: Path, structure: Structure, columns: Sequence[str] | None = None,
+                 graph: TemporalGraph | None = None) -> Queries:  # fmt: skip
     """All queries of a file."""
-    return Queries.joined([no_queries(arity), *read_batches(path, arity, columns)])
+    batches = read_batches(path, structure, columns, graph)
+    return Queries.joined([no_queries(structure.arity), *batches])
 
 
 def no_queries(arity: int) -> Queries:
@@ -125,12 +137,39 @@ def _queries(table: pyarrow.Table, arity: int) -> Queries:
         if name not in table.column_names:
             return Answers(np.zeros(len(table) + 1, np.int64), np.empty(0, np.int32))
         lists = table[name].combine_chunks()
+        if not isinstance(lists, pyarrow.ListArray):
+            raise ValueError(f"the column {name} holds {lists.type}, not lists")
         offsets = lists.offsets.to_numpy().astype(np.int64)
         return Answers(offsets - offsets[0], lists.flatten().to_numpy())
 
     retraction = np.zeros(len(table), bool)
     if "retraction" in table.column_names:
         retraction = table["retraction"].to_numpy()
-    anchors = answers("anchors").ids.reshape(len(table), arity)
+    found = answers("anchors")
+    if (found.sizes() != arity).any():
+        row = int(np.argmax(found.sizes() != arity))
+        raise ValueError(f"{found.sizes()[row]} anchors where {arity} are expected")
+    anchors = found.ids.reshape(len(table), arity)
     missing = answers("missing").ids.astype(np.int16, copy=False)
     return Queries(anchors, answers("targets"), answers("known"), missing, retraction)
+
+
+def _check_ids(queries: Queries, structure: Structure, graph: TemporalGraph) -> None:
+    """Refuse ids that the graph does not have; the engine would take them for a defect of ours."""
+    sizes = {
+        Sort.ENTITY: graph.entity_count,
+        Sort.TIME: graph.time_count,
+        Sort.RELATION: 2 * graph.relation_count,
+    }
+    columns = [
+        (f"anchor {slot.name}", slot.sort, ids)
+        for slot, ids in zip(structure.parameters, queries.anchors.T, strict=True)
+    ]
+    columns += [(name, structure.sort, getattr(queries, name).ids) for name in ("targets", "known")]
+    for name, sort, ids in columns:
+        wrong = (ids < 0) | (ids >= sizes[sort])
+        if wrong.any():
+            raise ValueError(
+                f"{name} holds {ids[np.argmax(wrong)]}, which is no {sort.name.lower()} id of "
+                f"{graph.name}; they are 0 to {sizes[sort] - 1}"
+            )

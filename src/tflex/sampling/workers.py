@@ -86,7 +86,7 @@ def sample_structure(sources: Sources, folder: Path, settings: SamplingSettings,
     guard = Guard(structure, sources.graph.relation_count)
     sampler = StructureSampler(sources, structure, settings)
     for level in task.in_place:
-        for queries in read_batches(file_of(folder, level, structure.name), structure.arity):
+        for queries in read_batches(file_of(folder, level, structure.name), structure):
             keys = guard.keyed.keys(queries.anchors)[0]
             guard.keys.add(keys)
             sampler.taken.add(keys)
