@@ -60,15 +60,15 @@ class Vocabulary:
         """The names most like the given one (case and word order matter little)."""
         from rapidfuzz import fuzz, process, utils
 
-        found = process.extract(
-            name,
-            self.names,
-            scorer=fuzz.WRatio,
-            processor=utils.default_process,
-            limit=limit,
-            score_cutoff=60,
-        )
-        return [match for match, _, _ in found]
+        # Slips of the pen first; then names of which the given one is a part.
+        found: dict[str, None] = {}
+        for scorer, cutoff in ((fuzz.ratio, 75), (fuzz.WRatio, 60)):
+            likely = process.extract(
+                name, self.names, scorer=scorer, processor=utils.default_process, limit=limit,
+                score_cutoff=cutoff,
+            )  # fmt: skip
+            found.update((match, None) for match, _, _ in likely)
+        return list(found)[:limit]
 
     def save(self, path: Path) -> None:
         table = pyarrow.table({"name": pyarrow.array(self.names, pyarrow.string())})
