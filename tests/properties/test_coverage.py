@@ -14,13 +14,16 @@ from tflex.query.describe import SENTENCE
 from tflex.query.drawing import DRAWING
 from tflex.query.formula import FORMULA
 from tflex.reasoning.frequency import FREQUENCY
+from tflex.reasoning.fuzzy.interpreter import FUZZY
 from tflex.sampling.costs import COSTS
 from tflex.sampling.grounding import GROUNDING
 
 MODELS = [
     interpreter(TflexModel(spec, Settings(3, 2, 3, 4, (4,), 1.0))) for spec in PRESETS.values()
 ]
-INTERPRETERS = [EXACT, REFERENCE, GROUNDING, COSTS, SENTENCE, FORMULA, DRAWING, FREQUENCY, *MODELS]
+INTERPRETERS = [
+    EXACT, REFERENCE, GROUNDING, COSTS, SENTENCE, FORMULA, DRAWING, FREQUENCY, FUZZY, *MODELS,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("table", INTERPRETERS, ids=lambda one: one.name)
