@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tflex.experiment.run import Run
     from tflex.graph.temporal_graph import TemporalGraph
-    from tflex.query.algebra import Node
+    from tflex.query.algebra import Node, Sort
     from tflex.query.structures import Structures
     from tflex.reasoning.fuzzy.explain import Explainer, Reason
     from tflex.reasoning.fuzzy.sets import Quality
@@ -68,8 +68,7 @@ class Ranked:
         ]
 
     def name(self, id: int) -> str:
-        timed = self.query.sort.name == "TIME"
-        return (self.graph.timeline if timed else self.graph.entities)[id]
+        return name_of(self.graph, self.query.sort, id)
 
     def as_json(self, limit: int | None = None, explained: int = 0) -> dict[str, Any]:
         from tflex.query.describe import sentence
@@ -80,7 +79,7 @@ class Ranked:
         listed = [{"id": id, **one} for id, one in zip(self.ids.tolist(), answers, strict=False)]
         if self.explainer is not None:
             for one in listed[:explained]:
-                one["why"] = reason_lines(self.graph, self.explainer.explain(one["id"]))
+                one["why"] = reason_as_json(self.graph, self.explainer.explain(one["id"]))
         return {
             "query": print_query(self.query, self.graph),
             "sentence": sentence(self.query, self.graph),
@@ -169,7 +168,7 @@ def _degrees(
             raise DataError(f"--coverage {coverage} must lie between 0 and 1")
         how, cut = f"coverage {coverage:g}", reasoner.cuts.conformal(query, coverage)
     elif threshold == "auto":
-        how, cut = "auto", reasoner.cuts.threshold(query)
+        how, cut = "auto", reasoner.cuts.threshold(query, usual=True)
     else:
         how, cut = "given", _degree(str(threshold))
     found = members(scores, cut)
@@ -204,7 +203,7 @@ def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
         f"are easy (known from {ranked.known}), {hard:,} hard (held out)"
     )
     if ranked.explainer is not None:
-        print(f"Left out of a projection: nothing of a degree above {ranked.explainer.cut:.2g}")
+        print(left_out(ranked.explainer))
     if ranked.chosen is not None:
         size, precision, recall = ranked.chosen.quality
         print(
@@ -223,18 +222,61 @@ def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
                 print(f"  {line}")
 
 
+def left_out(explainer: Explainer) -> str:
+    """What is not among the degrees, because only some pairs of a projection were predicted for."""
+    if explainer.cut < 1:
+        return f"Left out of a projection: nothing of a degree above {explainer.cut:.2g}"
+    return (
+        f"Missing facts were predicted for the {explainer.batch.settings.beam} likeliest pairs of "
+        "each projection alone"
+    )
+
+
 def reason_lines(graph: TemporalGraph, reason: Reason) -> list[str]:
     """One line for each part of a query, indented: degree, operator, and the best fact."""
     lines = []
     for depth, one in reason.walk():
-        text = f"{'  ' * depth}{one.degree:.3f} {one.operator}"
+        text = f"{'  ' * depth}{one.degree:.4g} {one.operator}"
         if one.fact is not None:
             s, r, o, t = one.fact
             said = f"{graph.entities[s]} – {graph.relation_name(r)} – {graph.entities[o]}"
             text += f": {said}, {graph.timeline[t]}, {one.source}"
             if one.source == "predicted":
-                text += f" with probability {one.probability:.3f}"
-        elif one.source == "none":
-            text += ": no fact supports it, known or predicted"
+                text += f" with probability {one.probability:.4g}"
+        else:
+            text += f": {name_of(graph, one.sort, one.member)}"
+            if one.source == "none":
+                text += ", no fact supports it, known or predicted"
+            elif one.operator == "Not" and not one.parts:
+                text += ", nothing known or predicted against it"
+        if one.others:
+            text += f" (and {one.others:,} less likely)"
         lines.append(text)
     return lines
+
+
+def reason_as_json(graph: TemporalGraph, reason: Reason) -> dict[str, Any]:
+    """The same with all digits, part by part."""
+    found: dict[str, Any] = {
+        "operator": reason.operator, "member": name_of(graph, reason.sort, reason.member),
+        "degree": reason.degree,
+    }  # fmt: skip
+    if reason.fact is not None:
+        s, r, o, t = reason.fact
+        found["fact"] = {
+            "subject": graph.entities[s], "relation": graph.relation_name(r),
+            "object": graph.entities[o], "time": graph.timeline[t],
+        }  # fmt: skip
+        found["probability"] = reason.probability
+    if reason.source is not None:
+        found["source"] = reason.source
+    if reason.others:
+        found["less_likely"] = reason.others
+    if reason.parts:
+        found["parts"] = [reason_as_json(graph, part) for part in reason.parts]
+    return found
+
+
+def name_of(graph: TemporalGraph, sort: Sort, id: int) -> str:
+    """An entity or a timestamp by name."""
+    return (graph.timeline if sort.name == "TIME" else graph.entities)[id]

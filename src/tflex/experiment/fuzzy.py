@@ -121,30 +121,45 @@ def fit_cuts(reasoner: FuzzyReasoner, graph: TemporalGraph, queries: QueryDatase
              seed: int, progress: Progress) -> Cuts:  # fmt: skip
     """Thresholds of the best F1 by kinds of queries, and degrees of held-out answers by sort.
 
-    All of validation queries, with what may be known when validating: the train view.
+    Answers are those on the valid view, with what may be known when validating: the train view.
     """
     preparer, draw = Preparer(graph), np.random.default_rng(seed)
-    by_kind: dict[str, list[tuple[np.ndarray, Sets]]] = {}
+    best: dict[str, list[tuple[np.ndarray, Sets]]] = {}
+    usual: dict[str, list[tuple[np.ndarray, Sets]]] = {}
     missing: dict[str, list[float]] = {}
     listed = queries.structures()
     for number, structure in enumerate(listed):
         progress(f"thresholds: {structure.name}", number / len(listed))
-        if Level.valid not in queries.splits(structure.name):
+        kinds, splits = kinds_of(structure.body), queries.splits(structure.name)
+        if Level.train in splits:
+            anchors = _some(queries, structure.name, Level.train, count, draw)
+            scores = reasoner.scores(structure.name, anchors)
+            answers = preparer.answers(structure, anchors, Level.valid)
+            for kind in kinds:
+                usual.setdefault(kind, []).append((scores, answers))
+        if Level.valid not in splits:
             continue
-        anchors = queries.load(structure.name, Level.valid, ("anchors",)).anchors
-        chosen = anchors[np.sort(draw.permutation(len(anchors))[:count])]
-        prepared = preparer.strict(structure, chosen, Level.valid, costs=False)
+        anchors = _some(queries, structure.name, Level.valid, count, draw)
+        prepared = preparer.strict(structure, anchors, Level.valid, costs=False)
         if not len(prepared):
             continue
         scores = reasoner.scores(structure.name, prepared.anchors)
+        for kind in kinds:
+            best.setdefault(kind, []).append((scores, prepared.answers))
         sort = structure.sort.name.lower()
-        for kind in kinds_of(structure.body):
-            by_kind.setdefault(kind, []).append((scores, prepared.answers))
         missing.setdefault(sort, []).extend(missing_degrees(scores, prepared, draw))
     return Cuts(
-        {kind: _threshold(parts, draw) for kind, parts in by_kind.items()},
+        {kind: _threshold(parts, draw) for kind, parts in best.items()},
+        {kind: _threshold(parts, draw) for kind, parts in usual.items()},
         {sort: sorted(degrees) for sort, degrees in missing.items()},
     )
+
+
+def _some(queries: QueryDataset, structure: str, split: Level, count: int,
+          draw: np.random.Generator) -> np.ndarray:  # fmt: skip
+    """The anchors of so many queries of a split, drawn at random."""
+    anchors: np.ndarray = queries.load(structure, split, ("anchors",)).anchors
+    return anchors[np.sort(draw.permutation(len(anchors))[:count])]
 
 
 def missing_degrees(scores: np.ndarray, queries: EvaluationQueries,

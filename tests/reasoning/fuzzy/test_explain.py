@@ -35,6 +35,23 @@ def check(reason: Reason, world: World, tables: Tables) -> None:
         assert reason.degree == pytest.approx(parts * reason.probability, abs=1e-5)
     elif reason.source == "none":
         assert reason.degree == 0 and reason.operator in ("Pe", "Pt")
+    elif reason.operator == "Or" and reason.parts:
+        # A part that is given has degree 1 or 0.
+        some = 1 - prod(1 - part.degree for part in reason.parts)
+        assert reason.degree == pytest.approx(max(some, float(reason.degree == 1)), abs=1e-5)
+    elif reason.operator == "Not" and reason.parts:
+        assert reason.degree == pytest.approx(1 - reason.parts[0].degree, abs=1e-5)
+    elif reason.operator in ("after", "before"):
+        late = reason.operator == "after"
+        beyond = [
+            part.degree
+            for part in reason.parts
+            if (part.member >= reason.member if late else part.member <= reason.member)
+        ]
+        # Times that are not told only lower it further.
+        told = prod(1 - degree for degree in beyond)
+        assert reason.degree <= told + 1e-5
+        assert reason.others or not reason.parts or reason.degree >= told - 1e-5
     for part in reason.parts:
         check(part, world, tables)
 

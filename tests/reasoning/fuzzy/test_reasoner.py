@@ -219,6 +219,16 @@ def test_a_beam_lacks_no_more_than_it_says(
 
 
 @pytest.mark.parametrize("logic", LOGICS)
+def test_or_keeps_small_degrees(logic: str) -> None:
+    small = np.array([[3e-9, 0.0, 1e-12]], np.float32)
+    either = LOGICS[logic].disjunction([small, np.array([[1e-12, 2e-9, 0.5]], np.float32)])
+    assert (either >= small).all() and either[0, 1] == np.float32(2e-9) and either[0, 2] >= 0.5
+    a, b = np.random.default_rng(0).random((2, 1, 99)).astype(np.float32)
+    dual = 1 - LOGICS[logic].conjunction([1 - a, 1 - b])
+    assert LOGICS[logic].disjunction([a, b]) == pytest.approx(dual, abs=1e-6)
+
+
+@pytest.mark.parametrize("logic", LOGICS)
 def test_after_and_before_are_monotone(logic: str) -> None:
     random = np.random.default_rng(0)
     times = random.random((20, 30)).astype(np.float32) * (random.random((20, 30)) < 0.2)

@@ -38,13 +38,14 @@ def test_too_few_queries_leave_nothing_out() -> None:
 
 
 def test_thresholds_by_operators_then_by_sort() -> None:
-    cuts = Cuts({"entity And(Not, Pe)": 0.2, "entity And": 0.3, "entity": 0.4})
+    cuts = Cuts({"entity And(Not, Pe)": 0.2, "entity And": 0.3, "entity": 0.4}, {"entity": 0.6})
     assert kinds_of(ENTITY) == ("entity And(Pe, Pe)", "entity And", "entity")
     assert kinds_of(STRUCTURES["Pt"].body)[0] == "time Pt(anchor, anchor, anchor)"
     assert cuts.threshold(STRUCTURES["e2i_N"].body) == 0.2
     assert cuts.threshold(ENTITY) == 0.3
     assert cuts.threshold(STRUCTURES["Pe"].body) == 0.4
     assert cuts.threshold(TIME) == 0.5
+    assert cuts.threshold(ENTITY, usual=True) == 0.6
     assert Cuts.from_json(cuts.to_json()) == cuts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -35,6 +35,8 @@ class Reason:
     operator: str
     member: int
     degree: float
+    sort: Sort
+    """Of the member."""
     fact: tuple[int, int, int, int] | None = None
     """The (s, r, o, t) of a projection that supports the member best, with r as it was asked."""
     probability: float | None = None
@@ -42,6 +44,8 @@ class Reason:
     source: Source | None = None
     """Whether that fact is known or predicted; `none`: nothing supports the member."""
     parts: tuple[Reason, ...] = ()
+    others: int = 0
+    """How many less likely times beyond an `after` or a `before` are not among the parts."""
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Reason]]:
         """This reason and those below it, with their depths."""
@@ -77,33 +81,50 @@ class Explainer:
         _, node, positions = self.program.steps[step]
         degree = float(self.values[step][0][member])
         if isinstance(node, Leaf):
-            return Reason("given", member, degree)
+            return Reason("given", member, degree, node.sort)
         name = node.names[0]
         if isinstance(node, Pe | Pt):
             return self._projection(step, member, degree)
-        if isinstance(node, And | Or):
-            chosen = list(positions)
-            if isinstance(node, Or):
-                chosen = [max(chosen, key=lambda at: float(self.values[at][0][member]))]
-            below = tuple(self._reason(at, member) for at in chosen if not self._is_leaf(at))
-            return Reason(name, member, degree, parts=below)
+        if isinstance(node, And):
+            return Reason(name, member, degree, node.sort, parts=self._parts(positions, member))
+        if isinstance(node, Or):
+            best = sorted(positions, key=lambda at: -float(self.values[at][0][member]))
+            sure = float(self.values[best[0]][0][member]) == 1
+            some = [at for at in best[: 1 if sure else None] if self.values[at][0][member] > 0]
+            return Reason(name, member, degree, node.sort, parts=self._parts(some, member))
         (inner,) = positions
         within = self.values[inner][0]
         if isinstance(node, Not):
-            doubted = within[member] > 0 and not self._is_leaf(inner)
-            parts = [self._reason(inner, member)] if doubted else []
-            return Reason(name, member, degree, parts=tuple(parts))
-        # What decides over `after` is the last time that is likely, over `before` the first.
-        time = member - 1
+            some = [inner] if within[member] > 0 else []
+            return Reason(name, member, degree, node.sort, parts=self._parts(some, member))
         if isinstance(node, After | Before):
-            likely = np.flatnonzero(within >= max(0.5, float(within.max())) - 1e-6)
-            if not len(likely):
-                likely = np.array([int(np.argmax(within))])
-            time = int(likely[-1 if isinstance(node, After) else 0])
-        elif not isinstance(node, Next):
-            return Reason(name, member, degree)
-        some = not self._is_leaf(inner) and 0 <= time < len(within) and within[time] > 0
-        return Reason(name, member, degree, parts=(self._reason(inner, time),) if some else ())
+            return self._boundary(node, inner, member, degree)
+        parts = self._parts([inner], member - 1) if isinstance(node, Next) and member else ()
+        return Reason(name, member, degree, node.sort, parts=parts)
+
+    def _parts(self, steps: Iterable[int], member: int) -> tuple[Reason, ...]:
+        """The reasons of a member in parts of a query; what is given needs none."""
+        return tuple(self._reason(at, member) for at in steps if not self._is_leaf(at))
+
+    def _boundary(self, node: Node, inner: int, member: int, degree: float) -> Reason:
+        """What makes a time come after, or before, all others, and what speaks most against it.
+
+        For it is the last likely time, or the first; against it are times beyond the member.
+        """
+        within, late = self.values[inner][0], isinstance(node, After)
+        likely = np.flatnonzero(within >= max(0.5, float(within.max())) - 1e-6)
+        if not len(likely):
+            likely = np.array([int(np.argmax(within))])
+        end = int(likely[-1 if late else 0])
+        beyond = np.arange(member, len(within)) if late else np.arange(member + 1)
+        against = beyond[within[beyond] > 0]
+        times = [end] if within[end] > 0 else []
+        if len(against):
+            worst = int(against[np.argmax(within[against])])
+            times += [worst] if worst != end else []
+        others = len(set(against.tolist()) - set(times))
+        parts = tuple(one for time in times for one in self._parts([inner], time))
+        return Reason(node.names[0], member, degree, node.sort, parts=parts, others=others)
 
     def _is_leaf(self, step: int) -> bool:
         return isinstance(self.program.steps[step].node, Leaf)
@@ -116,12 +137,13 @@ class Explainer:
             key=lambda one: one[0], default=None,
         )  # fmt: skip
         if support is None or support[0] <= 0:
-            return Reason(node.names[0], member, degree, source="none")
+            return Reason(node.names[0], member, degree, node.sort, source="none")
         _, (s, o, t), probability, source = support
         wanted = (first, s), (second, t if node.sort is Sort.ENTITY else o)
         parts = [self._reason(at, one) for at, one in wanted if not self._is_leaf(at)]
         fact = (s, r, o, t)
-        return Reason(node.names[0], member, degree, fact, probability, source, tuple(parts))
+        name, found = node.names[0], tuple(parts)
+        return Reason(name, member, degree, node.sort, fact, probability, source, found)
 
     def _known(self, step: int, member: int, r: int) -> Iterator[Any]:
         """Degree, (s, o, t), probability and source of the known facts that support a member."""

@@ -1,6 +1,7 @@
-"""Logics over degrees in [0, 1], as data: a t-norm, and what follows from it.
+"""Logics over degrees in [0, 1], as data: And and Or of two, and what follows from them.
 
-Or is the dual of And, Not is 1 − x, and And over many is the fold of And over two.
+Or is the dual of And, 1 − And(1 − x, 1 − y), written so that small degrees are not rounded away;
+Not is 1 − x; And and Or over many are folds of those over two.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ class Logic:
     code: int
     both: Callable[[Degrees, Degrees], Degrees]
     """And of two."""
+    either: Callable[[Degrees, Degrees], Degrees]
+    """Or of two."""
     running: Callable[[Degrees], Degrees]
     """And of each row's degrees up to each column, that column included."""
 
@@ -32,8 +35,7 @@ class Logic:
         return reduce(self.both, parts)
 
     def disjunction(self, parts: list[Degrees]) -> Degrees:
-        """The dual of And: 1 − And(1 − x, …)."""
-        return parts[0] if len(parts) == 1 else 1 - self.conjunction([1 - one for one in parts])
+        return reduce(self.either, parts)
 
     def after(self, times: Degrees) -> Degrees:
         """after(Q)(t) = And over t' ≥ t of 1 − μ_Q(t'); of ∅ it is all of T."""
@@ -52,12 +54,25 @@ def _bounded_sum(degrees: Degrees) -> Degrees:
 LOGICS = {
     logic.name: logic
     for logic in (
-        Logic("product", PRODUCT, np.multiply, lambda x: np.cumprod(x, axis=1, dtype=np.float32)),
-        Logic("goedel", GOEDEL, np.minimum, lambda x: np.minimum.accumulate(x, axis=1)),
+        Logic(
+            "product",
+            PRODUCT,
+            np.multiply,
+            lambda a, b: a + b * (1 - a),
+            lambda x: np.cumprod(x, axis=1, dtype=np.float32),
+        ),
+        Logic(
+            "goedel",
+            GOEDEL,
+            np.minimum,
+            np.maximum,
+            lambda x: np.minimum.accumulate(x, axis=1),
+        ),
         Logic(
             "lukasiewicz",
             LUKASIEWICZ,
             lambda a, b: np.maximum(a + b - 1, 0),
+            lambda a, b: np.minimum(a + b, 1),
             _bounded_sum,
         ),
     )

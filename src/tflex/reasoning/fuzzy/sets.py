@@ -41,13 +41,17 @@ class Cuts:
     """Degrees from which on a candidate is taken for an answer."""
 
     best: Mapping[str, float] = field(default_factory=dict)
-    """By the kinds of a query: the threshold of the best mean F1 on validation."""
+    """By the kinds of a query: the threshold of the best mean F1 on validation queries, which all
+    lack an answer or have one too many."""
+    usual: Mapping[str, float] = field(default_factory=dict)
+    """The same on queries that are grounded on known facts, whose answers may all be known."""
     missing: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """By sort, rising: the degree of one random held-out answer of each validation query."""
 
-    def threshold(self, query: Node) -> float:
+    def threshold(self, query: Node, usual: bool = False) -> float:
         """The validated threshold for a query; one half where nothing was validated."""
-        return next((self.best[kind] for kind in kinds_of(query) if kind in self.best), 0.5)
+        found = self.usual if usual else self.best
+        return next((found[kind] for kind in kinds_of(query) if kind in found), 0.5)
 
     def conformal(self, query: Node, coverage: float) -> float:
         """The threshold of sets that hold a missing answer with this probability, or a higher one.
@@ -63,12 +67,13 @@ class Cuts:
     def to_json(self) -> dict[str, Any]:
         return {
             "best": dict(self.best),
+            "usual": dict(self.usual),
             "missing": {sort: list(degrees) for sort, degrees in self.missing.items()},
         }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Cuts:
-        return cls(values["best"], values["missing"])
+        return cls(values["best"], values["usual"], values["missing"])
 
 
 def members(degrees: Degrees, threshold: float) -> NDArray[np.int64]:
