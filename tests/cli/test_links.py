@@ -90,8 +90,28 @@ def test_predict_errors(fuzzy_run: Path, capsys: Capture, options: list[str], me
 def test_a_run_of_another_kind(queried_world: Path, fuzzy_run: Path, capsys: Capture) -> None:
     assert run(["evaluate", str(queried_world), "--task", "links"]) == 2
     assert "is no run folder" in capsys.readouterr().err
-    assert run(["evaluate", str(fuzzy_run), "--task", "links", "--queries", "x"]) == 2
-    assert "single facts" in capsys.readouterr().err
     command = ["train", str(queried_world), "--preset", "links", "--out", "never", "--steps", "3"]
     assert run(command) == 2
     assert "for --minutes or to its end" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--queries", "x"], ["--structures", "Pe"], ["--protocol", "strict"], ["--beside", "x"],
+     ["--device", "cuda"], ["--data-dir", "."], ["--csv"]],
+    ids=lambda options: options[0],
+)  # fmt: skip
+def test_options_of_queries_are_refused_for_links(
+    fuzzy_run: Path, capsys: Capture, options: list[str]
+) -> None:
+    assert run(["evaluate", str(fuzzy_run), "--task", "links", *options]) == 2
+    assert f"{options[0]}: not for --task links" in capsys.readouterr().err
+
+
+def test_a_data_folder_of_the_environment_is_no_option(
+    fuzzy_run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TFLEX_DATA", ".")
+    command = ["evaluate", str(fuzzy_run), "--task", "links", "--limit", "2"]
+    assert run([*command, "--reasoners", "frequency"]) == 0
+    assert "frequency (r)" in capsys.readouterr().out

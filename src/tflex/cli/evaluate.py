@@ -28,6 +28,12 @@ REASONERS = ("exact", "embedding", "fuzzy", "frequency")
 TRAINED = ("embedding", "fuzzy")
 """The reasoners that a run has, by its kind."""
 LINK_REASONERS = ("links", "frequency")
+QUERIES_ALONE = {
+    "queries": "--queries", "protocol": "--protocol", "structures": "--structures",
+    "beside": "--beside", "device": "--device", "data_dir": "--data-dir", "latex": "--latex",
+    "csv": "--csv", "markdown": "--markdown",
+}  # fmt: skip
+"""Parameters of `evaluate` that mean nothing to --task links, and their options."""
 
 
 def register(root: typer.Typer) -> None:
@@ -35,6 +41,7 @@ def register(root: typer.Typer) -> None:
 
 
 def evaluate(
+    context: typer.Context,
     target: Target,
     task: Annotated[
         str,
@@ -134,8 +141,7 @@ def evaluate(
         raise DataError("--split takes one split at a time")
     level = Level[splits[0]]
     if _listed(task, ("queries", "links"), "--task") == ["links"]:
-        if queries or structures or form not in ("text", "json"):
-            raise DataError("--task links asks for single facts, and prints text or --json")
+        _refuse_query_options(context)
         chosen = _listed(reasoners or "links,frequency", LINK_REASONERS, "--reasoners")
         evaluate_links(target, level, view or "train", chosen, limit, as_json)
         return
@@ -162,6 +168,20 @@ def evaluate(
             evaluation = Evaluation(graph, asked, PROTOCOLS[name], level, progress)
             reports.append([evaluation.report(one, given, validation) for one in contestants])
     show(reports, form)
+
+
+def _refuse_query_options(context: typer.Context) -> None:
+    given = []
+    for name, option in QUERIES_ALONE.items():
+        source = context.get_parameter_source(name)
+        # TFLEX_DATA in the environment is meant for other commands.
+        if source is not None and source.name == "COMMANDLINE":
+            given.append(option)
+    if given:
+        raise DataError(
+            f"{', '.join(given)}: not for --task links, which asks for single facts and prints "
+            "text or --json"
+        )
 
 
 def _format(given: dict[str, bool]) -> str:
