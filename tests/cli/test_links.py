@@ -10,7 +10,9 @@ import pytest
 
 from tests.cli.conftest import tiny
 from tflex.cli import run
-from tflex.experiment.links import FOLDER, STAGES
+from tflex.experiment.links import FOLDER, STAGES, existence_of, link_predictor
+from tflex.experiment.run import Run
+from tflex.graph.facts import Level
 from tflex.graph.world import demo_world
 
 Capture = pytest.CaptureFixture[str]
@@ -50,6 +52,26 @@ def test_evaluate_links(fuzzy_run: Path, capsys: Capture) -> None:
     shown = capsys.readouterr().out
     for words in ("valid facts, known facts of the train view", "raw MRR", "further valid fact"):
         assert words in shown
+
+
+@pytest.mark.parametrize(
+    ("split", "view", "message"),
+    [("test", "test", "the test view knows the test facts; give --view train or valid"),
+     ("valid", "valid", "the valid view knows the valid facts; give --view train"),
+     ("valid", "test", "the test view knows the valid facts; give --view train")],
+)  # fmt: skip
+def test_a_view_that_knows_what_is_asked_for(
+    fuzzy_run: Path, capsys: Capture, split: str, view: str, message: str
+) -> None:
+    command = ["evaluate", str(fuzzy_run), "--task", "links", "--split", split, "--view", view]
+    assert run(command) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_without_a_further_fact_nothing_is_said_of_existence(fuzzy_run: Path) -> None:
+    opened = Run.open(fuzzy_run)
+    graph = opened.graph()
+    assert existence_of(link_predictor(opened), graph, Level.test, graph.view("test")) is None
 
 
 def test_predict_whom_and_when(fuzzy_run: Path, capsys: Capture) -> None:

@@ -36,11 +36,15 @@ def evaluate_links(
     from tflex.experiment.evaluating import frequency
     from tflex.experiment.links import link_predictor, measure_links
     from tflex.experiment.run import Run
+    from tflex.graph.facts import Level
     from tflex.query.published import STRUCTURES
     from tflex.sampling.counts import paper_dataset
 
     graph = open_target(target)
     known = graph.view(view)
+    if known.level >= level:
+        below = " or ".join(one.name for one in Level if one < level)
+        raise DataError(f"the {known.name} view knows the {level.name} facts; give --view {below}")
     questions = link_questions(graph, level, limit=limit)
     scores: list[LinkScore] = []
     honesty: Honesty | None = None

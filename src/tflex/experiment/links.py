@@ -88,6 +88,7 @@ class Honesty:
     top: dict[str, Reliability]
     """Of the best candidate, by `objects`, `subjects` and `both`."""
     existence: Existence | None
+    """None where there is nothing to ask, or no way to."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -132,8 +133,8 @@ def top_reliability(predictor: LinkPredictor, questions: LinkQuestions,
 
 
 def existence_of(predictor: LinkPredictor, graph: TemporalGraph, split: Level, view: View,
-                 seed: int = 0) -> Existence:  # fmt: skip
-    """See `Existence`."""
+                 seed: int = 0) -> Existence | None:  # fmt: skip
+    """See `Existence`; None where the sample could draw no question with a further fact."""
     context, count = predictor.context(view), graph.relation_count
     facts = graph.facts
     facts = facts.take((facts.level > view.level) & (facts.level <= split))
@@ -148,7 +149,7 @@ def existence_of(predictor: LinkPredictor, graph: TemporalGraph, split: Level, v
     ways = (KNOWN_PAIR, ACTIVE)
     cases = cases.take(np.flatnonzero(expected_draws(context, cases, ways) > 0))
     if not len(cases):
-        raise DataError(f"no {split.name} fact has a subject that the {view.name} view knows")
+        return None
     drawn, draws = sampled_questions(context, len(cases), draw, ways)
     taken = _keys(held_out.T[:3], graph)
     drawn_keys = _keys((drawn.subject, drawn.relation, drawn.time), graph)
