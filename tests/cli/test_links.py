@@ -110,8 +110,16 @@ def test_predict_errors(fuzzy_run: Path, capsys: Capture, options: list[str], me
 
 
 def test_a_run_of_another_kind(queried_world: Path, fuzzy_run: Path, capsys: Capture) -> None:
-    assert run(["evaluate", str(queried_world), "--task", "links"]) == 2
-    assert "is no run folder" in capsys.readouterr().err
+    command = ["evaluate", str(queried_world), "--task", "links"]
+    assert run(command) == 2
+    shown = capsys.readouterr().err
+    assert "is no run folder" in shown and "--reasoners frequency" in shown
+    assert run([*command, "--reasoners", "frequency", "--limit", "2"]) == 0
+    itself = f"exact:{fuzzy_run} has no link predictor; give the run folder itself"
+    asked = ["--subject", "Trornevesh", "--relation", "visit", "--time", "2014-03-05"]
+    for words in (["predict", *asked], ["evaluate", "--task", "links"]):
+        assert run([words[0], f"exact:{fuzzy_run}", *words[1:]]) == 2
+        assert itself in capsys.readouterr().err
     command = ["train", str(queried_world), "--preset", "links", "--out", "never", "--steps", "3"]
     assert run(command) == 2
     assert "for --minutes or to its end" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from tflex.evaluation.calibration import Reliability
     from tflex.evaluation.links import LinkScore
     from tflex.experiment.links import Existence, Honesty
+    from tflex.experiment.run import Run
     from tflex.graph.facts import Level
     from tflex.graph.temporal_graph import TemporalGraph
+    from tflex.models.predictors.links import LinkPredictor
 
 KINDS = {"both": "objects and subjects", "objects": "objects", "subjects": "subjects",
          "times": "times"}  # fmt: skip
@@ -34,8 +37,7 @@ def evaluate_links(
     from tflex.evaluation.links import link_questions, score_links
     from tflex.evaluation.literature import published_links
     from tflex.experiment.evaluating import frequency
-    from tflex.experiment.links import link_predictor, measure_links
-    from tflex.experiment.run import Run
+    from tflex.experiment.links import measure_links
     from tflex.graph.facts import Level
     from tflex.query.published import STRUCTURES
     from tflex.sampling.counts import paper_dataset
@@ -45,13 +47,15 @@ def evaluate_links(
     if known.level >= level:
         below = " or ".join(one.name for one in Level if one < level)
         raise DataError(f"the {known.name} view knows the {level.name} facts; give --view {below}")
+    predictor: LinkPredictor | None = None
+    if "links" in names:
+        _, predictor = _opened(target, "; --reasoners frequency needs none")
     questions = link_questions(graph, level, limit=limit)
     scores: list[LinkScore] = []
     honesty: Honesty | None = None
     with progress_bar() as bar:
         for name in names:
-            if name == "links":
-                predictor = link_predictor(Run.open(target))
+            if predictor is not None and name == "links":
                 score, honesty = measure_links(
                     predictor, graph, questions, level, known, progress=bar
                 )
@@ -86,6 +90,19 @@ def evaluate_links(
         print_published(published)
     if honesty is not None:
         print_honesty(honesty, level.name)
+
+
+def _opened(target: str, otherwise: str = "") -> tuple[Run, LinkPredictor]:
+    """A run and its link predictor; what else can be done where the target is none."""
+    from tflex.experiment.links import link_predictor
+    from tflex.experiment.run import FILE, Run
+
+    if target.startswith("exact:"):
+        raise DataError(f"{target} has no link predictor; give the run folder itself{otherwise}")
+    if not (Path(target) / FILE).is_file():
+        raise DataError(f"{target} is no run folder, so it has no link predictor{otherwise}")
+    opened = Run.open(target)
+    return opened, link_predictor(opened)
 
 
 def print_published(published: list[Any]) -> None:
@@ -163,17 +180,14 @@ def predict(
     Example: `tflex predict scratch/links --subject China --relation "Make a visit" --time
     2014-07-03`
     """
-    from tflex.experiment.links import link_predictor
-    from tflex.experiment.run import Run
-
     if (time is None) == (object is None):
         raise DataError("give --time to ask whom, or --object to ask when: one of the two")
-    opened = Run.open(run)
+    opened, predictor = _opened(run)
     graph = opened.graph()
     ids = (graph.entities.id(subject), graph.relation_id(relation))
     last = graph.entities.id(object or "") if time is None else graph.timeline.labels.id(time)
     asked = (*ids, last)
-    answers, expected = predicted(link_predictor(opened), graph, view, asked, time is not None)
+    answers, expected = predicted(predictor, graph, view, asked, time is not None)
     whom = "whom or what" if time is not None else "when"
     if as_json:
         print_json({
