@@ -10,9 +10,12 @@ import pytest
 
 from tests.cli.conftest import tiny
 from tflex.cli import run
+from tflex.cli.links import one_timestamp
+from tflex.errors import DataError
 from tflex.experiment.links import FOLDER, STAGES, existence_of, link_predictor
 from tflex.experiment.run import Run
 from tflex.graph.facts import Level
+from tflex.graph.timeline import Timeline
 from tflex.graph.world import demo_world
 
 Capture = pytest.CaptureFixture[str]
@@ -93,12 +96,23 @@ def test_predict_whom_and_when(fuzzy_run: Path, capsys: Capture) -> None:
         assert "known" in capsys.readouterr().out
 
 
+def test_a_time_is_read_as_in_a_query(fuzzy_run: Path, capsys: Capture) -> None:
+    asked = ["predict", str(fuzzy_run), "--subject", "Trornevesh", "--relation", "visit"]
+    assert run([*asked, "--time", "2014-3-5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["time"] == "2014-03-05"
+    with pytest.raises(DataError, match='no timestamp of this graph lies in "2014-02"'):
+        one_timestamp(Timeline.of(["2014-01-05", "2014-03-05"], "day"), "2014-02")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ([], "one of the two"),
         (["--time", "2014-03-05", "--object", "Jukanland"], "one of the two"),
-        (["--time", "2013-03-05"], "2013-03-05"),
+        (["--time", "2013-03-05"], '"2013-03-05" lies outside this graph\'s timestamps'),
+        (["--time", "2014-03"], 'asks about one timestamp, and "2014-03" covers 31; ask about'),
+        (["--time", "2014-03-05/2014-03-06"], "covers 2;"),
+        (["--time", "March"], '"March" is no ISO date'),
         (["--object", "Jukanlnd"], "Jukanland"),
     ],
 )

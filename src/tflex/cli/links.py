@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tflex.experiment.run import Run
     from tflex.graph.facts import Level
     from tflex.graph.temporal_graph import TemporalGraph
+    from tflex.graph.timeline import Timeline
     from tflex.models.predictors.links import LinkPredictor
 
 KINDS = {"both": "objects and subjects", "objects": "objects", "subjects": "subjects",
@@ -149,7 +150,9 @@ def predict(
     run: Annotated[
         str,
         typer.Argument(
-            metavar="RUN", help="A run folder of `tflex train --preset links`.", show_default=False
+            metavar="RUN",
+            help="A run folder of `tflex train --preset links` or `--preset fuzzy`.",
+            show_default=False,
         ),
     ],
     subject: Annotated[str, typer.Option("--subject", help="An entity.", show_default=False)],
@@ -185,7 +188,11 @@ def predict(
     opened, predictor = _opened(run)
     graph = opened.graph()
     ids = (graph.entities.id(subject), graph.relation_id(relation))
-    last = graph.entities.id(object or "") if time is None else graph.timeline.labels.id(time)
+    if time is None:
+        last = graph.entities.id(object or "")
+    else:
+        last = one_timestamp(graph.timeline, time)
+        time = graph.timeline[last]
     asked = (*ids, last)
     answers, expected = predicted(predictor, graph, view, asked, time is not None)
     whom = "whom or what" if time is not None else "when"
@@ -205,6 +212,19 @@ def predict(
         print(f"{expected:.2f} further facts expected")
     rows = [(name, f"{degree:.3f}", "known" if known else "") for name, degree, known in answers]
     print_table("", ("answer", "probability", ""), rows[:limit])
+
+
+def one_timestamp(timeline: Timeline, literal: str) -> int:
+    """The id of the only timestamp that a query's time literal covers."""
+    first, last = timeline.span(literal)
+    if first > last:
+        raise DataError(f'no timestamp of this graph lies in "{literal}"')
+    if first < last:
+        raise DataError(
+            f'predict asks about one timestamp, and "{literal}" covers {last - first + 1}; ask '
+            "about a period with `tflex ask … --reasoner fuzzy`"
+        )
+    return first
 
 
 def predicted(
