@@ -123,8 +123,8 @@ def evaluate(
 
     Under `published` the paper's numbers and the ceiling stand beside. A run is evaluated by its
     own reasoner, a dataset by exact answers on a view of its facts; --reasoners and --beside put
-    others next to them. With --task links, a run of
-    `--preset links` is asked for held-out facts, given the facts of --view (train by default).
+    others next to them. With --task links, a run of `--preset links` or `--preset fuzzy` is asked
+    for held-out facts, given the facts of --view (train by default).
 
     Example: `tflex evaluate scratch/run --protocol strict,published --split valid --queries
     ../shared/data/icews14/queries/valid`
