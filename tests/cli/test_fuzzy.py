@@ -95,6 +95,7 @@ def test_given_all_facts_every_answer_is_easy(fuzzy_run: Path, capsys: Capture) 
         (["--threshold", "0.5", "--coverage", "0.9"], "not both"),
         (["--coverage", "90"], "between 0 and 1"),
         (["--known", "all"], 'no view "all"'),
+        (["--known", "valid", "--view", "train"], "give --view valid or test"),
     ],
 )
 def test_ask_errors(fuzzy_run: Path, capsys: Capture, options: list[str], message: str) -> None:
@@ -103,6 +104,18 @@ def test_ask_errors(fuzzy_run: Path, capsys: Capture, options: list[str], messag
     assert message in shown and "Traceback" not in shown
     assert run(["ask", str(fuzzy_run), QUERY, "--reasoner", "exact", *options]) == 2
     assert "for --reasoner fuzzy" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(["--threshold", "high"], "neither auto nor a degree"), (["--coverage", "90"], "between 0 an"),
+     (["--known", "test", "--view", "train"], "give --view test")],
+)  # fmt: skip
+def test_options_are_checked_before_a_run_is_opened(
+    capsys: Capture, options: list[str], message: str
+) -> None:
+    assert run(["ask", "/nowhere", QUERY, "--reasoner", "fuzzy", *options]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_reasoners_side_by_side(fuzzy_run: Path, queried_world: Path, capsys: Capture) -> None:

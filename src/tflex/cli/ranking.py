@@ -108,6 +108,7 @@ def rank(
     from tflex.experiment.run import Run
     from tflex.query.text import parse
 
+    _check(reasoner, view, known, threshold, coverage)
     if folder.startswith("exact:"):
         raise DataError(f"{folder} has no {reasoner} reasoner; give the run folder itself")
     run = Run.open(folder)
@@ -119,8 +120,6 @@ def rank(
     if reasoner == "fuzzy":
         name = reasoner
         explainer, scores, seconds, chosen = _degrees(run, graph, query, known, threshold, coverage)
-    elif threshold is not None or coverage is not None or known != "train":
-        raise DataError("--known, --threshold and --coverage are for --reasoner fuzzy")
     else:
         name, scores, seconds = _embedded(run, query)
     easy = Engine(graph.view(known)).answer(query)
@@ -133,6 +132,30 @@ def rank(
         graph, query, name, view, known, ids, scores[ids], marks[ids].tolist(), seconds, chosen,
         explainer,
     )  # fmt: skip
+
+
+def _check(
+    reasoner: str, view: str, known: str, threshold: str | None, coverage: float | None
+) -> None:
+    """Refuse options that mean nothing, before anything is loaded."""
+    from tflex.graph.facts import Level
+
+    given = (threshold, coverage) != (None, None)
+    if reasoner != "fuzzy" and (given or known != "train"):
+        raise DataError("--known, --threshold and --coverage are for --reasoner fuzzy")
+    if threshold is not None and coverage is not None:
+        raise DataError("give --threshold or --coverage, not both")
+    if coverage is not None and not 0 < coverage < 1:
+        raise DataError(f"--coverage {coverage} must lie between 0 and 1")
+    if threshold is not None and threshold != "auto":
+        _degree(threshold)
+    levels = Level.__members__
+    if view in levels and known in levels and levels[known] > levels[view]:
+        enough = " or ".join(one.name for one in Level if one >= levels[known])
+        raise DataError(
+            f"--known {known} holds facts that --view {view} lacks, by which candidates are "
+            f"marked; give --view {enough}"
+        )
 
 
 def _embedded(run: Run, query: Node) -> tuple[str, NDArray[np.float32], float]:
@@ -161,11 +184,7 @@ def _degrees(
     if threshold is None and coverage is None:
         return explainer, scores, seconds, None
     assert reasoner.cuts is not None
-    if threshold is not None and coverage is not None:
-        raise DataError("give --threshold or --coverage, not both")
     if coverage is not None:
-        if not 0 < coverage < 1:
-            raise DataError(f"--coverage {coverage} must lie between 0 and 1")
         how, cut = f"coverage {coverage:g}", reasoner.cuts.conformal(query, coverage)
     elif threshold == "auto":
         how, cut = "auto", reasoner.cuts.threshold(query, usual=True)
