@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import tiny
 from tflex.cli import run
+from tflex.cli.ranking import Chosen, set_line
 from tflex.exact.engine import Engine
 from tflex.experiment.fuzzy import CHOICES, chosen, fuzzy_reasoner, missing_degrees
 from tflex.experiment.preparing import Preparer
@@ -19,6 +20,7 @@ from tflex.graph.temporal_graph import TemporalGraph
 from tflex.query.algebra import Node
 from tflex.query.text import parse
 from tflex.reasoning.fuzzy import Cuts
+from tflex.reasoning.fuzzy.sets import Quality
 from tflex.sampling.dataset import QueryDataset
 
 Capture = pytest.CaptureFixture[str]
@@ -75,6 +77,23 @@ def test_ask_ranks_marks_chooses_and_explains(
     assert run([*command, "--explain", "1", "--limit", "3"]) == 0
     shown = capsys.readouterr().out
     assert "The set from degree" in shown and "Why " in shown
+    assert "ranked by fuzzy, given the facts of the train view, in " in shown
+    # What is not shown is not explained, in text as in JSON.
+    for form in ([], ["--json"]):
+        assert run([*command, "--limit", "1", "--explain", "3", *form]) == 0
+        shown = capsys.readouterr().out
+        assert shown.count('"why"' if form else "Why ") == 1
+
+
+def test_a_set_is_said_as_it_is() -> None:
+    none = Chosen("given", 0.9, 0, Quality(0.4, 1.0, 0.0))
+    assert set_line(none) == (
+        "The set from degree 0.9 on (given) is empty; expected: 0.4 answers in all"
+    )
+    one = Chosen("auto", 0.5, 1, Quality(1.5, 0.75, 0.5))
+    assert "has 1 member; expected: 1.5 answers in all, precision 75 %, recall 50 %" in set_line(
+        one
+    )
 
 
 def test_given_all_facts_every_answer_is_easy(fuzzy_run: Path, capsys: Capture) -> None:

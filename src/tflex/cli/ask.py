@@ -54,7 +54,11 @@ def ask(
         ),
     ],
     view: Annotated[
-        str, typer.Option(metavar="train|valid|test", help="The facts that count as known.")
+        str,
+        typer.Option(
+            metavar="train|valid|test",
+            help="The facts that give exact answers; of ranked candidates, those that mark them.",
+        ),
     ] = "test",
     limit: Annotated[
         int | None,
@@ -73,7 +77,9 @@ def ask(
     known: Annotated[
         str,
         typer.Option(
-            "--known", metavar="train|valid|test", help="The facts given to the fuzzy reasoner."
+            "--known",
+            metavar="train|valid|test",
+            help="The facts given to the fuzzy reasoner; what --view adds to them is held out.",
         ),
     ] = "train",
     threshold: Annotated[
@@ -96,7 +102,7 @@ def ask(
         ),
     ] = None,
     explain: Annotated[
-        int, typer.Option("--explain", min=0, help="Say why, for so many of the best answers.")
+        int, typer.Option("--explain", min=0, help="Say why, for so many of the answers shown.")
     ] = 0,
     as_json: AsJson = False,
 ) -> None:

@@ -170,7 +170,12 @@ def predict(
         str | None, typer.Option("--object", help="An entity: asks when.", show_default=False)
     ] = None,
     view: Annotated[
-        str, typer.Option(metavar="train|valid|test", help="The facts that count as known.")
+        str,
+        typer.Option(
+            metavar="train|valid|test",
+            help="The facts given to the predictor, which it marks as known (`ask` calls them "
+            "--known, and gives train by default).",
+        ),
     ] = "test",
     limit: Annotated[int, typer.Option(min=1, help="Answers shown.")] = 10,
     as_json: AsJson = False,

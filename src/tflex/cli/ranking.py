@@ -217,28 +217,37 @@ def print_ranked(ranked: Ranked, limit: int, explained: int = 0) -> None:
     easy, hard = (ranked.marks.count(mark) for mark in (EASY, HARD))
     print(sentence(ranked.query, ranked.graph))
     print(
-        f"{len(ranked.ids):,} candidates ranked by {ranked.reasoner} in "
-        f"{ranked.seconds * 1000:,.0f} ms; on the {ranked.view} view {easy:,} answers "
-        f"are easy (known from {ranked.known}), {hard:,} hard (held out)"
+        f"{len(ranked.ids):,} candidates ranked by {ranked.reasoner}, given the facts of the "
+        f"{ranked.known} view, in {ranked.seconds * 1000:,.0f} ms; answers on the {ranked.view} "
+        f"view: {easy:,} easy (from those facts), {hard:,} hard (held out)"
     )
     if ranked.explainer is not None:
         print(left_out(ranked.explainer))
     if ranked.chosen is not None:
-        size, precision, recall = ranked.chosen.quality
-        print(
-            f"The set from degree {ranked.chosen.threshold:.3g} on ({ranked.chosen.how}) has "
-            f"{ranked.chosen.size:,} members; expected: {size:,.1f} answers in all, precision "
-            f"{100 * precision:.0f} %, recall {100 * recall:.0f} %"
-        )
+        print(set_line(ranked.chosen))
     print()
     columns = ("", "answer", "score", "mark")
     rows = [(rank, name, f"{score:.4g}", mark) for rank, name, score, mark in ranked.rows(limit)]
     print_table("", columns, rows, left=2)
     if ranked.explainer is not None:
-        for id in ranked.ids[:explained].tolist():
+        for id in ranked.ids[: min(explained, limit)].tolist():
             print(f"\nWhy {ranked.name(id)}:")
             for line in reason_lines(ranked.graph, ranked.explainer.explain(id)):
                 print(f"  {line}")
+
+
+def set_line(chosen: Chosen) -> str:
+    """A predicted set: its size, and what the degrees say of it."""
+    size, precision, recall = chosen.quality
+    where = f"The set from degree {chosen.threshold:.3g} on ({chosen.how})"
+    expected = f"expected: {size:,.1f} answers in all"
+    if not chosen.size:
+        return f"{where} is empty; {expected}"
+    members = "1 member" if chosen.size == 1 else f"{chosen.size:,} members"
+    return (
+        f"{where} has {members}; {expected}, precision {100 * precision:.0f} %, "
+        f"recall {100 * recall:.0f} %"
+    )
 
 
 def left_out(explainer: Explainer) -> str:
