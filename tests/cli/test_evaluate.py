@@ -122,6 +122,21 @@ def test_forms(world: Path, capsys: Capture, option: str | None, begins: str) ->
         assert "published protocol" in out and "given the valid view" in out
 
 
+@pytest.mark.parametrize("option", [None, "--markdown", "--latex", "--csv"])
+def test_few_queries_are_said_to_be_few(world: Path, capsys: Capture, option: str | None) -> None:
+    command = ["evaluate", str(world), "--limit", "3", "--structures", "Pe,e2u"]
+    assert run([*command, *([option] if option else [])]) == 0
+    shown = capsys.readouterr()
+    reason = "fewer than 20 evaluable queries"
+    if option == "--csv":
+        assert shown.err == f"left out: {reason}\n" and reason not in shown.out
+        return
+    said = f"% –: {reason}" if option == "--latex" else f"–: {reason}"
+    before, after = shown.out.split(f"\n{said}\n")
+    assert "strict protocol" in before and "published protocol" in after
+    assert "published protocol" not in before and "by missing facts" not in before
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

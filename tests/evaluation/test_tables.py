@@ -30,6 +30,7 @@ from tflex.evaluation.tables import (
     to_latex,
     to_markdown,
     to_rich,
+    too_few,
 )
 
 FIRST = Query(0, set(), {0, 1}, [3.0, 2.0, 1.0, 0.0])
@@ -103,6 +104,20 @@ def test_too_few_queries_show_their_number_and_a_dash():
     assert found["e2i"] == ("19", "–")
     assert found["e3i"] == ("20", "33.33")
     assert found["avg_e"] == ("", "33.33")
+
+
+def test_too_few_queries_are_the_reason_and_make_no_tables_without_values():
+    boundary = Query(0, {1, 2, 3}, {2, 3}, [0.0, 1.0, 2.0, 3.0])
+    few = report({"e2i": [FIRST] * 19}, under=STRICT)
+    assert too_few([few]) == "fewer than 20 evaluable queries"
+    (only,) = tables([few])
+    assert only.title.startswith("MRR") and rows(only)["e2i"] == ("19", "–")
+    # A ranking of nothing says nothing at all.
+    (only,) = tables([report({"aPt": [boundary]}, under=STRICT)])
+    assert only.title.startswith("predicted sets")
+    enough = report({"e2i": [FIRST] * 20}, under=STRICT)
+    assert too_few([enough]) is None and len(tables([enough])) == 3
+    assert too_few([report({"e2i": [FIRST]})]) is None
 
 
 def test_detail_and_breakdown_and_boundaries():

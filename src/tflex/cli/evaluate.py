@@ -305,17 +305,27 @@ def show(reports: Sequence[Sequence[Report]], form: str) -> None:
     from tflex.evaluation import tables
 
     every = [report for one in reports for report in one]
+    reasons = [tables.too_few(one) for one in reports]
     if form == "json":
         print(tables.to_json(every), end="")
     elif form == "csv":
         print(tables.to_csv(every), end="")
+        for reason in reasons:
+            if reason is not None:
+                print(f"left out: {reason}", file=sys.stderr)
+    elif form == "text":
+        for one, reason in zip(reports, reasons, strict=True):
+            _print_rich(tables.tables(one))
+            if reason is not None:
+                print(f"{tables.NOTHING}: {reason}\n")
     else:
-        made = [table for one in reports for table in tables.tables(one)]
-        if form == "text":
-            _print_rich(made)
-        else:
-            write = {"latex": tables.to_latex, "markdown": tables.to_markdown}[form]
-            print("\n".join(write(table) for table in made), end="")
+        write = {"latex": tables.to_latex, "markdown": tables.to_markdown}[form]
+        comment, parts = {"latex": "% ", "markdown": ""}[form], []
+        for one, reason in zip(reports, reasons, strict=True):
+            parts += [write(table) for table in tables.tables(one)]
+            if reason is not None:
+                parts.append(f"{comment}{tables.NOTHING}: {reason}\n")
+        print("\n".join(parts), end="")
 
 
 def _print_rich(made: list[Table]) -> None:

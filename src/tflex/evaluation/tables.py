@@ -50,18 +50,38 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
+    def has_values(self) -> bool:
+        """Whether a cell behind the name and the number of queries holds something."""
+        return any(cell != NOTHING for row in self.rows for cell in row.cells[2:])
+
 
 def tables(reports: Sequence[Report], model: str = "TFLEX") -> list[Table]:
     """Every table of reports of one protocol: side by side, then each reasoner in detail."""
-    made = [side_by_side(reports, model=model)]
-    if any(not result.ranked for report in reports for result in report.structures.values()):
+    results = [result for report in reports for result in report.structures.values()]
+    made, details = [], []
+    if any(result.ranked for result in results):
+        made.append(side_by_side(reports, model=model))
+    if not all(result.ranked for result in results):
         made.append(boundaries(reports))
     for report in reports:
         if report.protocol != "published":
-            made.append(in_detail(report))
+            details.append(in_detail(report))
         present = {name for one in report.structures.values() for name in one.breakdowns}
-        made += [broken_down(report, name) for name in PARTS if name in present]
-    return made
+        details += [broken_down(report, name) for name in PARTS if name in present]
+    return made + [one for one in details if one.has_values()]
+
+
+def too_few(reports: Sequence[Report]) -> str | None:
+    """Why values are missing from reports of one protocol, where queries were too few to count."""
+    for report in reports:
+        least = report.minimum_queries
+        for result in report.structures.values():
+            parts = [one for scores in result.breakdowns.values() for one in scores.values()]
+            if any(one.queries < least for one in (result.overall, *parts)):
+                return (
+                    f"fewer than {least} evaluable queries" if least > 1 else "no evaluable query"
+                )
+    return None
 
 
 def side_by_side(reports: Sequence[Report], metric: str = "mrr", model: str = "TFLEX") -> Table:
