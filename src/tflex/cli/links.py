@@ -43,14 +43,14 @@ def evaluate_links(
     from tflex.query.published import STRUCTURES
     from tflex.sampling.counts import paper_dataset
 
-    graph = open_target(target)
+    graph, predictor = open_target(target), None
+    if "links" in names:
+        run, predictor = _opened(target, "; --reasoners frequency needs none")
+        graph = run.graph()
     known = graph.view(view)
     if known.level >= level:
         below = " or ".join(one.name for one in Level if one < level)
         raise DataError(f"the {known.name} view knows the {level.name} facts; give --view {below}")
-    predictor: LinkPredictor | None = None
-    if "links" in names:
-        _, predictor = _opened(target, "; --reasoners frequency needs none")
     questions = link_questions(graph, level, limit=limit)
     scores: list[LinkScore] = []
     honesty: Honesty | None = None
