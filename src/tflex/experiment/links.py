@@ -73,7 +73,8 @@ class Existence:
     expected: float
     """Further facts of the whole graph that the model expects, estimated from the sample."""
     found: int
-    """Held-out facts of the split whose question the sample could have drawn."""
+    """Held-out facts of the split whose question the sample could have drawn; one of an interval
+    counts once for each of its timestamps."""
 
     @property
     def better(self) -> float:
@@ -140,14 +141,19 @@ def existence_of(predictor: LinkPredictor, graph: TemporalGraph, split: Level, v
     facts = facts.take((facts.level > view.level) & (facts.level <= split))
     draw = np.random.default_rng(seed)
     time = draw.integers(facts.start, facts.end + 1)
-    held_out = np.unique(np.concatenate((
-        np.stack((facts.subject, facts.relation, time, facts.level), 1),
-        np.stack((facts.object, facts.relation + count, time, facts.level), 1),
-    )), axis=0)  # fmt: skip
+    lasting = facts.end - facts.start + 1
+    every = np.concatenate((
+        np.stack((facts.subject, facts.relation, time, facts.level, lasting), 1),
+        np.stack((facts.object, facts.relation + count, time, facts.level, lasting), 1),
+    ))  # fmt: skip
+    held_out, place = np.unique(every[:, :4], axis=0, return_inverse=True)
+    counts = np.bincount(place.reshape(-1), every[:, 4]).astype(np.int64)
+    held_out = np.column_stack((held_out, counts))
     wanted = held_out[held_out[:, 3] == split]
     cases = Asked.of(wanted[:, 0], wanted[:, 1], wanted[:, 2])
     ways = (KNOWN_PAIR, ACTIVE)
-    cases = cases.take(np.flatnonzero(expected_draws(context, cases, ways) > 0))
+    drawable = expected_draws(context, cases, ways) > 0
+    cases, found = cases.take(np.flatnonzero(drawable)), int(wanted[drawable, 4].sum())
     if not len(cases):
         return None
     drawn, draws = sampled_questions(context, len(cases), draw, ways)
@@ -167,7 +173,7 @@ def existence_of(predictor: LinkPredictor, graph: TemporalGraph, split: Level, v
     volume = 1 / draws
     return Existence(
         len(asked), brier(stated, outcome), float(base * (1 - base)),
-        float((_rates(predictor, context, drawn) * volume).sum()), len(cases),
+        float((_rates(predictor, context, drawn) * volume).sum()), found,
     )  # fmt: skip
 
 
